@@ -1,0 +1,18 @@
+# Compiler flags shared by every target. A result never depends on the optimisation level: no contraction of
+# a * b + c into fma by the compiler, no fast-math; code that wants fma writes it.
+find_program(OPENRKNN_CCACHE ccache)
+if(OPENRKNN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${OPENRKNN_CCACHE})
+endif()
+
+add_library(openrknn_flags INTERFACE)
+target_compile_options(openrknn_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -ffp-contract=off -fno-fast-math
+  -fvisibility=hidden -fvisibility-inlines-hidden)
+if(OPENRKNN_WERROR)
+  target_compile_options(openrknn_flags INTERFACE -Werror)
+endif()
+if(OPENRKNN_SANITIZE)
+  target_compile_options(openrknn_flags INTERFACE -fsanitize=${OPENRKNN_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(openrknn_flags INTERFACE -fsanitize=${OPENRKNN_SANITIZE})
+endif()

@@ -1,0 +1,36 @@
+// The golden run: evaluates a Graph in fp32 (and the model's integer types), node by node in topological order.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/tensor.hpp"
+#include "ir/graph.hpp"
+
+namespace openrknn::eval {
+
+using Tensors = std::map<std::string, Tensor, std::less<>>;
+
+// Called with every non-constant value once, graph inputs included, as soon as it exists.
+using Observer = std::function<void(ValueId value, const TensorView& data)>;
+
+class Evaluator {
+ public:
+  // Keeps a reference: the graph must outlive the evaluator and not change. Prepares order and lifetimes once.
+  static Result<Evaluator> make(const Graph& graph);
+  // `inputs` by graph input name; types and shapes must be the graph's (an error says given and expected). Intermediate
+  // tensors are freed at their last use. Outputs by name.
+  Result<Tensors> run(const Tensors& inputs, const Observer& observer = {}) const;
+
+ private:
+  const Graph* graph_ = nullptr;
+  std::vector<NodeId> order_;
+  std::vector<std::vector<ValueId>> dies_after_;  // per step of order_
+};
+
+// Seeded inputs for a graph without data: uniform in [0, 1) for floats, small integers otherwise.
+Tensors seeded_inputs(const Graph& graph, uint64_t seed);
+
+}  // namespace openrknn::eval

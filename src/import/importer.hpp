@@ -1,0 +1,36 @@
+// Source models to Graphs. One file per framework behind this header.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.hpp"
+
+namespace openrknn::import {
+
+struct ImportOptions {
+  // Shapes of inputs, by name: binds open dimensions; a name that is an inner tensor cuts the graph there.
+  std::vector<std::pair<std::string, std::vector<int64_t>>> inputs;
+  std::map<std::string, Tensor, std::less<>> input_values;  // inputs that become constants
+  std::vector<std::string> outputs;                         // cut here; empty: the model's own
+  // Limit on one tensor and on all constants together, bytes: a small hostile file must not ask for more.
+  int64_t memory_budget = int64_t{8} << 30;
+};
+
+enum class Format { kOnnx, kTflite, kTensorflow, kCaffe, kDarknet, kTorchscript, kUnknown };
+
+struct Imported {
+  Graph graph;               // shapes inferred, shape arithmetic folded, ops::verify passes
+  Format format = Format::kUnknown;
+  int64_t opset = 0;         // of ONNX's own domain
+  std::vector<std::string> warnings;  // non-finite weights, ...
+};
+
+Format detect_format(const std::string& path);
+// Finds the format from the content, then the name. Everything that cannot be imported is reported at once.
+Result<Imported> import_model(const std::string& path, const ImportOptions& options);
+Result<Imported> import_onnx(const std::string& path, const ImportOptions& options);
+
+}  // namespace openrknn::import

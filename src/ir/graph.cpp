@@ -1,0 +1,277 @@
+#include "ir/graph.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <queue>
+#include <set>
+
+namespace openrknn {
+
+std::string Graph::unique_name(std::string_view wanted) const {
+  std::string base = wanted.empty() ? "value" : std::string(wanted);
+  if (!by_name_.contains(base)) return base;
+  for (int i = 1;; ++i) {
+    std::string candidate = fmt::format("{}#{}", base, i);
+    if (!by_name_.contains(candidate)) return candidate;
+  }
+}
+
+ValueId Graph::new_value(std::string_view wanted) {
+  const ValueId id{static_cast<uint32_t>(values_.size())};
+  Value v;
+  v.name = unique_name(wanted);
+  v.alive = true;
+  by_name_.emplace(v.name, id);
+  values_.push_back(std::move(v));
+  return id;
+}
+
+ValueId Graph::add_input(std::string_view input_name, DType dtype, const Shape& shape) {
+  const ValueId id = add_value(input_name, dtype, shape);
+  inputs_.push_back(id);
+  return id;
+}
+
+ValueId Graph::add_constant(std::string_view constant_name, Tensor tensor) {
+  const ValueId id = new_value(constant_name);
+  value(id).dtype = tensor.dtype();
+  value(id).shape = tensor.shape();
+  value(id).constant = std::move(tensor);
+  return id;
+}
+
+ValueId Graph::add_value(std::string_view value_name, DType dtype, std::optional<Shape> shape) {
+  const ValueId id = new_value(value_name);
+  value(id).dtype = dtype;
+  value(id).shape = shape;
+  return id;
+}
+
+NodeId Graph::add_node(std::string_view op, std::string_view node_name, std::vector<ValueId> inputs,
+                       std::vector<ValueId> outputs, Attributes attributes, Source source) {
+  const NodeId id{static_cast<uint32_t>(nodes_.size())};
+  Node n;
+  n.op = std::string(op);
+  n.attributes = std::move(attributes);
+  n.inputs = std::move(inputs);
+  n.outputs = std::move(outputs);
+  n.source = std::move(source);
+  n.alive = true;
+  n.name = std::string(node_name);
+  if (n.name.empty() && !n.outputs.empty() && n.outputs[0].valid()) n.name = value(n.outputs[0]).name;
+  for (size_t i = 0; i < n.inputs.size(); ++i) {
+    if (n.inputs[i].valid()) value(n.inputs[i]).users.push_back({id, static_cast<int>(i)});
+  }
+  for (size_t i = 0; i < n.outputs.size(); ++i) {
+    if (!n.outputs[i].valid()) continue;
+    value(n.outputs[i]).producer = id;
+    value(n.outputs[i]).producer_slot = static_cast<int>(i);
+  }
+  nodes_.push_back(std::move(n));
+  return id;
+}
+
+void Graph::drop_use(ValueId id, Use use) {
+  auto& users = value(id).users;
+  const auto it = std::find(users.begin(), users.end(), use);
+  if (it != users.end()) users.erase(it);
+}
+
+void Graph::set_input(NodeId node_id, int slot, ValueId to) {
+  auto& slot_value = node(node_id).inputs[static_cast<size_t>(slot)];
+  if (slot_value.valid()) drop_use(slot_value, {node_id, slot});
+  slot_value = to;
+  if (to.valid()) value(to).users.push_back({node_id, slot});
+}
+
+void Graph::append_input(NodeId node_id, ValueId to) {
+  node(node_id).inputs.push_back(to);
+  if (to.valid()) value(to).users.push_back({node_id, static_cast<int>(node(node_id).inputs.size()) - 1});
+}
+
+void Graph::replace_uses(ValueId from, ValueId to) {
+  if (from == to) return;
+  const std::vector<Use> users = value(from).users;
+  for (const Use& use : users) set_input(use.node, use.slot, to);
+  for (ValueId& output : outputs_) {
+    if (output == from) output = to;
+  }
+}
+
+void Graph::remove_node(NodeId id) {
+  Node& n = node(id);
+  for (size_t i = 0; i < n.inputs.size(); ++i) {
+    if (n.inputs[i].valid()) drop_use(n.inputs[i], {id, static_cast<int>(i)});
+  }
+  for (const ValueId output : n.outputs) {
+    if (!output.valid()) continue;
+    value(output).producer = NodeId{};
+    if (value(output).users.empty() && !is_output(output)) remove_value(output);
+  }
+  n = Node{};
+}
+
+void Graph::remove_value(ValueId id) {
+  by_name_.erase(value(id).name);
+  std::erase(inputs_, id);
+  value(id) = Value{};
+}
+
+void Graph::make_constant(ValueId id, Tensor tensor) {
+  Value& v = value(id);
+  if (v.producer.valid()) {
+    auto& outputs = node(v.producer).outputs;
+    std::replace(outputs.begin(), outputs.end(), id, ValueId{});
+    v.producer = NodeId{};
+  }
+  std::erase(inputs_, id);
+  v.dtype = tensor.dtype();
+  v.shape = tensor.shape();
+  v.constant = std::move(tensor);
+}
+
+void Graph::rename(ValueId id, std::string_view wanted) {
+  by_name_.erase(value(id).name);
+  value(id).name = unique_name(wanted);
+  by_name_.emplace(value(id).name, id);
+}
+
+void Graph::take_name(ValueId id, ValueId holder) {
+  const std::string own = value(id).name;
+  const std::string wanted = value(holder).name;
+  std::vector<std::string> inherited = value(holder).aliases;
+  rename(holder, wanted + "_old");
+  rename(id, wanted);
+  auto& aliases = value(id).aliases;
+  aliases.push_back(own);
+  aliases.insert(aliases.end(), inherited.begin(), inherited.end());
+  value(holder).aliases.clear();
+}
+
+std::vector<NodeId> Graph::nodes() const {
+  std::vector<NodeId> ids;
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].alive) ids.push_back({i});
+  }
+  return ids;
+}
+
+std::vector<ValueId> Graph::values() const {
+  std::vector<ValueId> ids;
+  for (uint32_t i = 0; i < values_.size(); ++i) {
+    if (values_[i].alive) ids.push_back({i});
+  }
+  return ids;
+}
+
+size_t Graph::node_count() const {
+  return static_cast<size_t>(std::count_if(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.alive; }));
+}
+
+Result<std::vector<NodeId>> Graph::topological_order() const {
+  std::vector<int> waiting(nodes_.size(), 0);
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+  size_t live = 0;
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (!nodes_[i].alive) continue;
+    ++live;
+    for (const ValueId input : nodes_[i].inputs) {
+      if (input.valid() && value(input).producer.valid()) ++waiting[i];
+    }
+    if (waiting[i] == 0) ready.push(i);
+  }
+  std::vector<NodeId> order;
+  order.reserve(live);
+  while (!ready.empty()) {
+    const uint32_t i = ready.top();
+    ready.pop();
+    order.push_back({i});
+    for (const ValueId output : nodes_[i].outputs) {
+      if (!output.valid()) continue;
+      for (const Use& use : value(output).users) {
+        if (--waiting[use.node.index] == 0) ready.push(use.node.index);
+      }
+    }
+  }
+  if (order.size() != live) {
+    for (uint32_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].alive && waiting[i] > 0) {
+        return Error{ErrorCode::kFormat, "the graph has a cycle", source_file,
+                     fmt::format("node '{}' ({}) waits for its own result", nodes_[i].name, nodes_[i].op), "repair the model file"};
+      }
+    }
+  }
+  return order;
+}
+
+std::optional<ValueId> Graph::find_value(std::string_view wanted) const {
+  const auto it = by_name_.find(wanted);
+  if (it != by_name_.end()) return it->second;
+  for (uint32_t i = 0; i < values_.size(); ++i) {
+    if (!values_[i].alive) continue;
+    const auto& aliases = values_[i].aliases;
+    if (std::find(aliases.begin(), aliases.end(), wanted) != aliases.end()) return ValueId{i};
+  }
+  return std::nullopt;
+}
+
+bool Graph::is_output(ValueId id) const { return std::find(outputs_.begin(), outputs_.end(), id) != outputs_.end(); }
+bool Graph::is_input(ValueId id) const { return std::find(inputs_.begin(), inputs_.end(), id) != inputs_.end(); }
+
+const Tensor* Graph::constant(ValueId id) const {
+  if (!id.valid() || !value(id).constant) return nullptr;
+  return &*value(id).constant;
+}
+
+std::optional<Use> Graph::only_use(ValueId id) const {
+  if (value(id).users.size() != 1 || is_output(id)) return std::nullopt;
+  return value(id).users[0];
+}
+
+Status Graph::verify() const {
+  const auto fail = [this](const std::string& where, std::string why) {
+    return Error{ErrorCode::kInternal, "the graph is inconsistent", source_file + (where.empty() ? "" : ": " + where), std::move(why), ""};
+  };
+  std::set<std::string> names;
+  for (uint32_t i = 0; i < values_.size(); ++i) {
+    const Value& v = values_[i];
+    if (!v.alive) continue;
+    const ValueId id{i};
+    if (!names.insert(v.name).second) return fail(v.name, "two values have this name");
+    const int origins = (v.producer.valid() ? 1 : 0) + (v.constant ? 1 : 0) + (is_input(id) ? 1 : 0);
+    if (origins != 1) return fail(v.name, fmt::format("the value has {} origins (producer, constant or graph input), one is needed", origins));
+    if (v.producer.valid()) {
+      const Node& n = nodes_[v.producer.index];
+      const auto slot = static_cast<size_t>(v.producer_slot);
+      if (!n.alive || slot >= n.outputs.size() || n.outputs[slot] != id) return fail(v.name, "its producer does not list it");
+    }
+    if (v.constant && (!v.shape || !(v.constant->shape() == *v.shape) || v.constant->dtype() != v.dtype)) {
+      return fail(v.name, "the constant differs from the value's type");
+    }
+    for (const Use& use : v.users) {
+      const Node& n = nodes_[use.node.index];
+      if (!n.alive || static_cast<size_t>(use.slot) >= n.inputs.size() || n.inputs[static_cast<size_t>(use.slot)] != id) {
+        return fail(v.name, "a user does not read it");
+      }
+    }
+    if (v.quant && v.shape) OPENRKNN_CHECK_OK(v.quant->validate(*v.shape));
+  }
+  for (const Node& n : nodes_) {
+    if (!n.alive) continue;
+    for (size_t s = 0; s < n.inputs.size(); ++s) {
+      if (!n.inputs[s].valid()) continue;
+      const Value& v = values_[n.inputs[s].index];
+      const Use use{{static_cast<uint32_t>(&n - nodes_.data())}, static_cast<int>(s)};
+      if (!v.alive || std::find(v.users.begin(), v.users.end(), use) == v.users.end()) {
+        return fail(n.name, fmt::format("input {} does not know its reader", s));
+      }
+    }
+  }
+  for (const ValueId id : outputs_) {
+    if (!id.valid() || !value(id).alive) return fail("", "a graph output is gone");
+  }
+  return topological_order().ok() ? Status{} : Status{topological_order().error()};
+}
+
+}  // namespace openrknn

@@ -1,0 +1,78 @@
+// Passes: functions over the Graph that keep its float meaning. The manager runs them in order, verifies after each,
+// dumps, stops, counts, and compares the golden outputs once per pass that changed anything.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "eval/evaluator.hpp"
+#include "ir/graph.hpp"
+
+namespace openrknn::opt {
+
+// What the engine behind can do; rules that only pay on the NPU ask here. Filled from a Target by npu.
+struct Capabilities {
+  bool fuse_residual = true;             // Conv + Add in one task
+  bool lower_to_conv = true;             // MatMul, Gemm, big pools, Resize as convolutions
+  int64_t pool_kernel_max = 7;
+  int64_t depthwise_kernel_max = 8;
+  int64_t conv_kernel_max = 31;
+  std::vector<int64_t> deconv_strides{1, 2, 4, 8};
+};
+
+// Decides whether one more rewrite may happen (bisection) and records it.
+class RewriteLog {
+ public:
+  // Ask before each rewrite; false: leave the graph alone.
+  bool allow(std::string_view rule);
+  void applied(std::string_view rule, std::string what);  // what: "conv1 + bn1 -> conv1"
+  struct Entry { std::string rule, what; };
+  const std::vector<Entry>& entries() const { return entries_; }
+  int64_t limit = INT64_MAX;
+  std::vector<std::string> skipped;  // rewrites (by 'what' position) rolled back earlier: "rule#n"
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+struct PassContext {
+  Capabilities capabilities;
+  int level = 3;
+  RewriteLog* log = nullptr;
+};
+
+using PassFn = Result<int> (*)(Graph&, PassContext&);  // how many rewrites were applied
+
+struct PassInfo {
+  std::string_view name;  // accepted by --disable, --dump-after, --stop-after
+  int level = 1;          // lowest optimisation level that runs it; 0: always (needed for correctness)
+  PassFn run = nullptr;
+  std::string_view doc;   // one line for docs/PASSES.md
+};
+
+// In the order they run.
+const std::vector<PassInfo>& passes();
+
+struct OptimizeOptions {
+  int level = 3;
+  Capabilities capabilities;
+  std::vector<std::string> disabled;
+  std::string stop_after;
+  std::string dump_after;  // a pass name or "all"
+  std::string dump_dir = ".";
+  int64_t max_rewrites = INT64_MAX;
+  eval::Tensors golden_inputs;  // first sample; empty: seeded
+  bool check_golden = true;
+};
+
+struct OptimizeReport {
+  struct Row { std::string pass; int rewrites = 0; };
+  std::vector<Row> rows;
+  std::vector<std::string> rolled_back;  // "fold_batchnorm: conv3 + bn3 -> conv3 (largest difference 0.2)"
+};
+
+Result<OptimizeReport> optimize(Graph& graph, const OptimizeOptions& options);
+
+}  // namespace openrknn::opt

@@ -1,0 +1,43 @@
+// Where each node runs and in which number format, decided before any range is known. Every CPU node cites a limit.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/graph.hpp"
+#include "target/target.hpp"
+
+namespace openrknn::quant {
+
+enum class Engine : uint8_t { kNpu, kCpu };
+
+enum class Format : uint8_t {
+  kInt8,     // w8a8
+  kFloat16,
+  kFloat32,  // CPU tasks, plain layout
+  kRaw,      // integers and booleans as they are (CPU)
+};
+
+struct NodePlacement {
+  Engine engine = Engine::kNpu;
+  Format format = Format::kInt8;
+  std::string limit;   // name of the limit that sent it to the CPU ("conv.kernel.max"), empty on the NPU
+  std::string reason;  // the sentence for people, with values and source
+};
+
+struct Placement {
+  std::map<NodeId, NodePlacement> nodes;
+  const NodePlacement& at(NodeId id) const { return nodes.at(id); }
+};
+
+struct PlacementOptions {
+  std::string dtype = "w8a8";                          // "w8a8" or "fp16"
+  std::map<std::string, std::string> layer_dtype;      // tensor name or alias -> "fp16", "w8a8"
+};
+
+// Fails for a dtype that the target lacks, and for layer names that no value has (near names are listed).
+Result<Placement> place(const Graph& graph, const target::Target& target, const PlacementOptions& options);
+std::string_view format_name(Format format);
+
+}  // namespace openrknn::quant
