@@ -1,0 +1,247 @@
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "kernels/npu/conv.hpp"
+#include "kernels/npu_exact.hpp"
+
+namespace openrknn::npu {
+namespace {
+
+using openrknn::testing::any_finite_half;
+using openrknn::testing::Dyadic;
+using openrknn::testing::exact_group;
+using openrknn::testing::half_value;
+
+int64_t pick(std::mt19937& rng, int64_t low, int64_t high) {
+  return low + static_cast<int64_t>(rng() % static_cast<uint64_t>(high - low + 1));
+}
+
+ConvShape random_shape(std::mt19937& rng, bool depthwise) {
+  ConvShape s{};
+  s.kernel_h = pick(rng, 1, 4), s.kernel_w = pick(rng, 1, 4);
+  s.stride_h = pick(rng, 1, 3), s.stride_w = pick(rng, 1, 3);
+  s.dilation_h = pick(rng, 1, 2), s.dilation_w = pick(rng, 1, 2);
+  s.out_h = pick(rng, 1, 6), s.out_w = pick(rng, 1, 20);
+  s.in_h = (s.out_h - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h + 1 + pick(rng, 0, 2);
+  s.in_w = (s.out_w - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1 + pick(rng, 0, 2);
+  s.in_channels = pick(rng, 1, 100);
+  s.channels = s.in_channels + pick(rng, 0, 17);
+  s.out_channels = depthwise ? s.in_channels : pick(rng, 1, 70);
+  return s;
+}
+
+template <typename T>
+T at(const ConvShape& s, const std::vector<T>& x, int64_t oh, int64_t ow, int64_t kh, int64_t kw, int64_t c) {
+  const int64_t y = oh * s.stride_h + kh * s.dilation_h, column = ow * s.stride_w + kw * s.dilation_w;
+  return x[static_cast<size_t>((y * s.in_w + column) * s.channels + c)];
+}
+
+std::vector<int8_t> random_bytes(std::mt19937& rng, int64_t n) {
+  std::vector<int8_t> v(static_cast<size_t>(n));
+  const bool rails = rng() % 4 == 0;  // the extremes: largest products
+  for (int8_t& x : v) x = rails ? static_cast<int8_t>(rng() % 2 ? -128 : 127) : static_cast<int8_t>(rng());
+  return v;
+}
+
+TEST(NpuConv, Int8EqualsTheSumOfProducts) {
+  std::mt19937 rng(1);
+  for (int round = 0; round < 200; ++round) {
+    const ConvShape s = random_shape(rng, false);
+    const auto x = random_bytes(rng, s.in_h * s.in_w * s.channels);
+    const auto w = random_bytes(rng, s.out_channels * s.kernel_h * s.kernel_w * s.in_channels);
+    std::vector<int32_t> y(static_cast<size_t>(s.out_h * s.out_w * s.out_channels), -1),
+        window(static_cast<size_t>(s.out_h * s.out_w), -1);
+    conv_s8(s, x.data(), w.data(), y.data(), window.data());
+    auto without = y;
+    conv_s8(s, x.data(), w.data(), without.data(), nullptr);
+    ASSERT_EQ(y, without);
+    for (int64_t p = 0; p < s.out_h * s.out_w; ++p) {
+      int64_t all = 0;
+      for (int64_t oc = 0; oc < s.out_channels; ++oc) {
+        int64_t sum = 0;
+        all = 0;
+        for (int64_t kh = 0; kh < s.kernel_h; ++kh) {
+          for (int64_t kw = 0; kw < s.kernel_w; ++kw) {
+            for (int64_t ic = 0; ic < s.in_channels; ++ic) {
+              const int64_t value = at(s, x, p / s.out_w, p % s.out_w, kh, kw, ic);
+              sum += value * w[static_cast<size_t>(((oc * s.kernel_h + kh) * s.kernel_w + kw) * s.in_channels + ic)];
+              all += value;
+            }
+          }
+        }
+        ASSERT_EQ(y[static_cast<size_t>(p * s.out_channels + oc)], sum)
+            << "round " << round << " pixel " << p << " oc " << oc;
+      }
+      ASSERT_EQ(window[static_cast<size_t>(p)], all) << "round " << round << " pixel " << p;
+    }
+  }
+}
+
+TEST(NpuConv, DepthwiseInt8EqualsTheSumOfProducts) {
+  std::mt19937 rng(2);
+  for (int round = 0; round < 300; ++round) {
+    const ConvShape s = random_shape(rng, true);
+    const auto x = random_bytes(rng, s.in_h * s.in_w * s.channels);
+    const auto w = random_bytes(rng, s.kernel_h * s.kernel_w * s.in_channels);
+    std::vector<int32_t> y(static_cast<size_t>(s.out_h * s.out_w * s.in_channels), -1), window = y;
+    depthwise_s8(s, x.data(), w.data(), y.data(), window.data());
+    auto without = y;
+    depthwise_s8(s, x.data(), w.data(), without.data(), nullptr);
+    ASSERT_EQ(y, without);
+    for (int64_t p = 0; p < s.out_h * s.out_w; ++p) {
+      for (int64_t c = 0; c < s.in_channels; ++c) {
+        int64_t sum = 0, all = 0;
+        for (int64_t kh = 0; kh < s.kernel_h; ++kh) {
+          for (int64_t kw = 0; kw < s.kernel_w; ++kw) {
+            const int64_t value = at(s, x, p / s.out_w, p % s.out_w, kh, kw, c);
+            sum += value * w[static_cast<size_t>((kh * s.kernel_w + kw) * s.in_channels + c)];
+            all += value;
+          }
+        }
+        ASSERT_EQ(y[static_cast<size_t>(p * s.in_channels + c)], sum) << "round " << round;
+        ASSERT_EQ(window[static_cast<size_t>(p * s.in_channels + c)], all) << "round " << round;
+      }
+    }
+  }
+}
+
+// Sets of halves that make the group sum easy (network-like), or hard (all exponents, cancellations, ties).
+uint16_t random_half(std::mt19937& rng, int kind) {
+  switch (kind) {
+    case 0:
+      return any_finite_half(rng);
+    case 1:
+      return static_cast<uint16_t>((rng() & 0x83FF) | ((10 + rng() % 6) << 10));  // about 2^-5 .. 2^1
+    case 2:
+      return static_cast<uint16_t>((rng() & 0x8000) |
+                                   (rng() % 3 == 0 ? 0x7BFF : rng() % 0x401));  // extremes, subnormals
+    case 3:
+      return rng() % 2 ? uint16_t{0} : static_cast<uint16_t>((rng() & 0x83FF) | (15 << 10));
+    default:
+      return rng() % 100 == 0 ? static_cast<uint16_t>(0x7C00 | (rng() & 0x8001)) : any_finite_half(rng);  // inf, NaN
+  }
+}
+
+TEST(NpuConv, HalfGroupSumIsExactAndRoundedOnce) {
+  std::mt19937 rng(3);
+  for (int round = 0; round < 1000000; ++round) {
+    const int kind = round % 4;
+    const size_t n = 1 + rng() % 64;
+    uint16_t a[64], b[64];
+    for (size_t i = 0; i < n; ++i) a[i] = random_half(rng, kind), b[i] = random_half(rng, kind);
+    if (rng() % 2 == 0) {  // cancellation: all but a few small terms vanish
+      for (size_t i = 0; i + 1 < n - n / 4; i += 2) a[i + 1] = a[i] ^ 0x8000, b[i + 1] = b[i];
+    }
+    const float got = exact_dot_f16(a, b, static_cast<int64_t>(n)), want = exact_group({a, n}, {b, n});
+    ASSERT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(want))
+        << "round " << round << ": " << got << " for " << want;
+  }
+}
+
+TEST(NpuConv, HalfGroupSumRoundsTiesToEven) {
+  // 2^24 + 1 lies between 2^24 and 2^24 + 2; 2^24 + 3 between 2^24 + 2 and 2^24 + 4.
+  const uint16_t big = 0x6C00;  // 4096
+  const uint16_t one = 0x3C00, three = 0x4200;
+  const uint16_t a1[] = {big, one}, b1[] = {big, one}, b3[] = {big, three};
+  EXPECT_EQ(exact_dot_f16(a1, b1, 2), 16777216.0F);
+  EXPECT_EQ(exact_dot_f16(a1, b3, 2), 16777220.0F);
+  // The same with a product far below that decides: 2^-48.
+  const uint16_t a[] = {big, one, 1}, above[] = {big, one, 1}, below[] = {big, three, 0x8001};
+  EXPECT_EQ(exact_dot_f16(a, above, 3), 16777218.0F);
+  EXPECT_EQ(exact_dot_f16(a, below, 3), 16777218.0F);
+}
+
+TEST(NpuConv, HalfGroupSumOfInfinitiesAndNaNFollowsIeee) {
+  const uint16_t inf = 0x7C00, minus_inf = 0xFC00, nan = 0x7E00, one = 0x3C00, zero = 0;
+  const uint16_t ones[] = {one, one, one};
+  const uint16_t with_inf[] = {one, inf, one}, both[] = {inf, one, minus_inf}, with_nan[] = {one, one, nan},
+                 zeros[] = {one, zero, one};
+  EXPECT_EQ(exact_dot_f16(ones, with_inf, 3), std::numeric_limits<float>::infinity());
+  const uint16_t negative[] = {one, 0xBC00, one};
+  EXPECT_EQ(exact_dot_f16(negative, with_inf, 3), -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(exact_dot_f16(ones, both, 3)));
+  EXPECT_TRUE(std::isnan(exact_dot_f16(ones, with_nan, 3)));
+  EXPECT_TRUE(std::isnan(exact_dot_f16(zeros, with_inf, 3)));
+}
+
+// fp32 addition with one rounding, by exact numbers; the operands are sums of products, multiples of 2^-48 or of their
+// ulp.
+float add_f32(float a, float b) {
+  volatile double sum = static_cast<double>(a) + static_cast<double>(b);  // exact when the exponents are within 29
+  if (sum - a == static_cast<double>(b) && sum - b == static_cast<double>(a)) return static_cast<float>(sum);
+  Dyadic exact{static_cast<double>(a)};
+  exact.add(Dyadic(b));
+  return openrknn::testing::nearest_float(exact);
+}
+
+TEST(NpuConv, HalfEqualsGroupsInTheOrderSliceRowColumn) {
+  std::mt19937 rng(4);
+  for (int round = 0; round < 120; ++round) {
+    ConvShape s = random_shape(rng, false);
+    s.out_h = std::min<int64_t>(s.out_h, 3), s.out_w = std::min<int64_t>(s.out_w, 7), s.out_channels = pick(rng, 1, 40);
+    const int kind = round % 4;
+    std::vector<uint16_t> x(static_cast<size_t>(s.in_h * s.in_w * s.channels));
+    std::vector<uint16_t> w(static_cast<size_t>(s.out_channels * s.kernel_h * s.kernel_w * s.in_channels));
+    for (auto& v : x) v = random_half(rng, kind);
+    for (auto& v : w) v = random_half(rng, kind);
+    const int64_t slice = pick(rng, 0, 1) ? 32 : 16, group = pick(rng, 0, 1) ? slice : slice / 2;
+    std::vector<float> y(static_cast<size_t>(s.out_h * s.out_w * s.out_channels), -1);
+    conv_f16(s, slice, group, x.data(), w.data(), y.data());
+    for (int64_t p = 0; p < s.out_h * s.out_w; ++p) {
+      for (int64_t oc = 0; oc < s.out_channels; ++oc) {
+        float sum = 0;
+        for (int64_t first = 0; first < s.in_channels; first += slice) {
+          for (int64_t kh = 0; kh < s.kernel_h; ++kh) {
+            for (int64_t kw = 0; kw < s.kernel_w; ++kw) {
+              for (int64_t part = first; part < std::min(first + slice, s.in_channels); part += group) {
+                std::vector<uint16_t> a, b;
+                for (int64_t ic = part; ic < std::min({part + group, first + slice, s.in_channels}); ++ic) {
+                  a.push_back(at(s, x, p / s.out_w, p % s.out_w, kh, kw, ic));
+                  b.push_back(w[static_cast<size_t>(((oc * s.kernel_h + kh) * s.kernel_w + kw) * s.in_channels + ic)]);
+                }
+                sum = add_f32(sum, exact_group(a, b));
+              }
+            }
+          }
+        }
+        const float got = y[static_cast<size_t>(p * s.out_channels + oc)];
+        ASSERT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(sum))
+            << "round " << round << " pixel " << p << " oc " << oc;
+      }
+    }
+  }
+}
+
+TEST(NpuConv, DepthwiseHalfAddsOneProductAStep) {
+  std::mt19937 rng(5);
+  for (int round = 0; round < 200; ++round) {
+    const ConvShape s = random_shape(rng, true);
+    std::vector<uint16_t> x(static_cast<size_t>(s.in_h * s.in_w * s.channels));
+    std::vector<uint16_t> w(static_cast<size_t>(s.kernel_h * s.kernel_w * s.in_channels));
+    for (auto& v : x) v = random_half(rng, round % 4);
+    for (auto& v : w) v = random_half(rng, round % 4);
+    std::vector<float> y(static_cast<size_t>(s.out_h * s.out_w * s.in_channels), -1);
+    depthwise_f16(s, x.data(), w.data(), y.data());
+    for (int64_t p = 0; p < s.out_h * s.out_w; ++p) {
+      for (int64_t c = 0; c < s.in_channels; ++c) {
+        float sum = 0;
+        for (int64_t kh = 0; kh < s.kernel_h; ++kh) {
+          for (int64_t kw = 0; kw < s.kernel_w; ++kw) {
+            const double product = half_value(at(s, x, p / s.out_w, p % s.out_w, kh, kw, c)) *
+                                   half_value(w[static_cast<size_t>((kh * s.kernel_w + kw) * s.in_channels + c)]);
+            sum = add_f32(sum, static_cast<float>(product));
+          }
+        }
+        const float got = y[static_cast<size_t>(p * s.in_channels + c)];
+        ASSERT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(sum)) << "round " << round;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace openrknn::npu
