@@ -8,6 +8,10 @@ endif()
 add_library(openrknn_flags INTERFACE)
 target_compile_options(openrknn_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -ffp-contract=off -fno-fast-math
   -fvisibility=hidden -fvisibility-inlines-hidden)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 and 13 report an overlap inside std::string::insert for "text" + std::string (GCC bug 105651).
+  target_compile_options(openrknn_flags INTERFACE -Wno-restrict)
+endif()
 if(OPENRKNN_WERROR)
   target_compile_options(openrknn_flags INTERFACE -Werror)
 endif()
