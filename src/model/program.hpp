@@ -119,7 +119,7 @@ struct Operand {
 };
 
 enum class ActivationKind : uint8_t {
-  kNone,
+  kLinear,  // none
   kClamp,   // min(max(v, min), max): Relu, Relu6, Clip
   kPRelu,   // v < 0 ? rne(v * slope[c], slope_shift) : v  (int8);  v < 0 ? v * slope[c] : v  (fp16)
   kTable,   // the look-up table
@@ -133,7 +133,7 @@ enum class TableForm : uint8_t {
 };
 
 struct Activation {
-  ActivationKind kind = ActivationKind::kNone;
+  ActivationKind kind = ActivationKind::kLinear;
   std::string function;            // ONNX's or our name of what it stands for: "Relu", "Sigmoid", "exSwish", ...
   // int8: limits of v after the residual ("value" domain). fp16: limits as fp32.
   int64_t min = 0, max = 0;
