@@ -37,7 +37,8 @@ void unpack_as(const TensorDesc& t, const std::byte* base, T* plain) {
     for (int64_t c = 0; c < k.c; ++c) {
       T* to = plain + ((n * k.c + c) * k.h + h) * k.w;
       const std::byte* from = base + t.offset + element_offset(t, n, c, h, 0);
-      for (int64_t w = 0; w < k.w; ++w) std::memcpy(to + w, from + w * lanes * static_cast<int64_t>(sizeof(T)), sizeof(T));
+      for (int64_t w = 0; w < k.w; ++w)
+        std::memcpy(to + w, from + w * lanes * static_cast<int64_t>(sizeof(T)), sizeof(T));
     }
   });
 }
@@ -64,11 +65,16 @@ void pack_as(const TensorDesc& t, const T* plain, std::byte* base) {
 template <typename F>
 void with_element(DType dtype, F&& f) {
   switch (dtype_size(dtype)) {
-    case 1: return f(static_cast<uint8_t*>(nullptr));
-    case 2: return f(static_cast<uint16_t*>(nullptr));
-    case 4: return f(static_cast<uint32_t*>(nullptr));
-    case 8: return f(static_cast<uint64_t*>(nullptr));
-    default: return;
+    case 1:
+      return f(static_cast<uint8_t*>(nullptr));
+    case 2:
+      return f(static_cast<uint16_t*>(nullptr));
+    case 4:
+      return f(static_cast<uint32_t*>(nullptr));
+    case 8:
+      return f(static_cast<uint64_t*>(nullptr));
+    default:
+      return;
   }
 }
 
@@ -77,11 +83,16 @@ void with_element(DType dtype, F&& f) {
 Cube cube_of(const Shape& shape) {
   const int rank = shape.rank();
   switch (rank) {
-    case 0: return {};
-    case 1: return {1, shape[0], 1, 1};
-    case 2: return {shape[0], shape[1], 1, 1};
-    case 3: return {shape[0], shape[1], 1, shape[2]};
-    default: return {shape.elements(0, rank - 3), shape[rank - 3], shape[rank - 2], shape[rank - 1]};
+    case 0:
+      return {};
+    case 1:
+      return {1, shape[0], 1, 1};
+    case 2:
+      return {shape[0], shape[1], 1, 1};
+    case 3:
+      return {shape[0], shape[1], 1, shape[2]};
+    default:
+      return {shape.elements(0, rank - 3), shape[rank - 3], shape[rank - 2], shape[rank - 1]};
   }
 }
 
@@ -113,7 +124,8 @@ void pack_tensor(const TensorDesc& t, const void* plain, std::byte* base) {
     std::memcpy(base + t.offset, plain, static_cast<size_t>(t.shape.elements()) * dtype_size(t.dtype));
     return;
   }
-  with_element(t.dtype, [&](auto* tag) { pack_as(t, static_cast<const std::remove_pointer_t<decltype(tag)>*>(plain), base); });
+  with_element(t.dtype,
+               [&](auto* tag) { pack_as(t, static_cast<const std::remove_pointer_t<decltype(tag)>*>(plain), base); });
 }
 
 }  // namespace openrknn::model

@@ -120,7 +120,8 @@ std::vector<std::byte> unpack_weights(const Convolution& conv, std::span<const s
   std::vector<std::byte> plain(static_cast<size_t>(plain_bytes(conv, p)));
   for_elements(conv, p, [&](int64_t at, int64_t oc, int64_t ic, int64_t tap) {
     if (oc >= conv.out_channels || ic < 0) return;
-    std::memcpy(plain.data() + plain_index(conv, p, oc, ic, tap) * p.size, packed.data() + at * p.size, static_cast<size_t>(p.size));
+    std::memcpy(plain.data() + plain_index(conv, p, oc, ic, tap) * p.size, packed.data() + at * p.size,
+                static_cast<size_t>(p.size));
   });
   return plain;
 }
