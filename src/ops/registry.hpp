@@ -65,7 +65,7 @@ struct OpDef {
   int max_inputs = 1;   // -1: any number
   int min_outputs = 1;
   int max_outputs = 1;  // -1: any number
-  std::vector<AttrSpec> attributes;
+  std::vector<AttrSpec> attributes = {};
   Infer infer = nullptr;
   Macs macs = nullptr;
   std::string_view doc;      // one line for docs/OPERATORS.md
