@@ -1,0 +1,10 @@
+# cmake -DOUT=file.cpp -DFILES=a.json,b.json -P EmbedTargets.cmake: the files as raw string literals.
+string(REPLACE "," ";" FILES "${FILES}")
+set(text "// Generated from targets/*.json; do not edit.\n#include \"target/loader.hpp\"\n\nnamespace openrknn::target {\nnamespace {\n\nconstexpr Source kSources[] = {\n")
+foreach(f IN LISTS FILES)
+  get_filename_component(stem "${f}" NAME_WE)
+  file(READ "${f}" content)
+  string(APPEND text "{\"${stem}\", R\"json(${content})json\"},\n")
+endforeach()
+string(APPEND text "};\n\n}  // namespace\n\nstd::span<const Source> embedded_sources() { return kSources; }\n\n}  // namespace openrknn::target\n")
+file(WRITE "${OUT}" "${text}")
