@@ -1,0 +1,15 @@
+// Operators of old opsets in the newest opset's meaning.
+#pragma once
+
+#include "import/graph_builder.hpp"
+
+namespace openrknn::import {
+
+// The newest opset of ONNX's own domain whose operators were checked against this table.
+constexpr int64_t kNewestOpset = 23;
+
+// Rewrites `draft` from its opset's meaning to the newest; may put helper nodes and constants before it.
+// An operand whose shape is needed and not known is an error.
+Status upgrade(NodeDraft& draft, GraphBuilder& builder);
+
+}  // namespace openrknn::import
