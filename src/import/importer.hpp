@@ -22,9 +22,9 @@ struct ImportOptions {
 enum class Format { kOnnx, kTflite, kTensorflow, kCaffe, kDarknet, kTorchscript, kUnknown };
 
 struct Imported {
-  Graph graph;               // shapes inferred, shape arithmetic folded, ops::verify passes
+  Graph graph;  // shapes inferred, shape arithmetic folded, ops::verify passes
   Format format = Format::kUnknown;
-  int64_t opset = 0;         // of ONNX's own domain
+  int64_t opset = 0;                  // of ONNX's own domain
   std::vector<std::string> warnings;  // non-finite weights, ...
 };
 

@@ -1,0 +1,407 @@
+#include "import/onnx_nodes.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+#include "import/onnx_upgrade.hpp"
+#include "ops/registry.hpp"
+
+namespace openrknn::import {
+namespace {
+
+constexpr int kDeepest = 32;               // functions inside functions, conditionals inside conditionals
+constexpr int64_t kMostNodes = 1'000'000;  // after functions are written out: a small file must not grow without bound
+
+Error refusal(std::string why, ErrorCode code = ErrorCode::kUnsupported) {
+  return Error{code, "cannot import a node", "", std::move(why), ""};
+}
+
+bool is_onnx_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
+
+std::string function_key(std::string_view domain, std::string_view name, std::string_view overload) {
+  return fmt::format("{}\n{}\n{}", is_onnx_domain(domain) ? "" : domain, name, overload);
+}
+
+// TensorProto.AttributeProto.AttributeType
+enum class AttributeType {
+  kUndefined = 0,
+  kFloat,
+  kInt,
+  kString,
+  kTensor,
+  kGraph,
+  kFloats,
+  kInts,
+  kStrings,
+  kTensors,
+  kGraphs,
+  kSparseTensor,
+  kSparseTensors,
+  kType,
+  kTypes
+};
+
+// Files of the first IR versions leave the type out.
+AttributeType type_of(const onnx::AttributeProto& a) {
+  if (a.type() > 0 && a.type() <= static_cast<int>(AttributeType::kTypes)) return static_cast<AttributeType>(a.type());
+  if (a.has_g()) return AttributeType::kGraph;
+  if (a.has_t()) return AttributeType::kTensor;
+  if (a.has_s()) return AttributeType::kString;
+  if (a.has_f()) return AttributeType::kFloat;
+  if (a.has_i()) return AttributeType::kInt;
+  if (a.floats_size() > 0) return AttributeType::kFloats;
+  if (a.ints_size() > 0) return AttributeType::kInts;
+  if (a.strings_size() > 0) return AttributeType::kStrings;
+  return AttributeType::kUndefined;
+}
+
+bool has_subgraph(const onnx::NodeProto& node) {
+  return std::any_of(node.attribute().begin(), node.attribute().end(),
+                     [](const auto& a) { return a.has_g() || a.graphs_size() > 0; });
+}
+
+const onnx::AttributeProto* attribute_of(const onnx::NodeProto& node, std::string_view name) {
+  for (const auto& a : node.attribute()) {
+    if (a.name() == name) return &a;
+  }
+  return nullptr;
+}
+
+// Attributes that say nothing about inference: leaving them out does not change the meaning.
+bool is_without_meaning(std::string_view op, const std::string& name, const Attribute& value) {
+  const auto* number = std::get_if<int64_t>(&value);
+  if (name == "momentum" || name == "seed" || name == "saturate" || name == "round_mode") return op != "QuantizeLinear";
+  if (name == "training_mode" || name == "is_test") return number != nullptr && (name == "is_test" || *number == 0);
+  if (name == "storage_order" || name == "select_last_index") return number != nullptr && *number == 0;
+  return name == "stash_type" || name == "consumed_inputs";
+}
+
+// An attribute that the operator table does not know might change the result: it is refused, not ignored.
+Status check_attributes(NodeDraft& draft) {
+  const ops::OpDef* def = ops::registry().find(draft.op);
+  if (def == nullptr) return {};
+  std::vector<std::string> unknown;
+  std::vector<std::string> dropped;
+  for (const auto& [name, value] : draft.attributes) {
+    const bool known = std::any_of(def->attributes.begin(), def->attributes.end(),
+                                   [&](const ops::AttrSpec& spec) { return spec.name == name; });
+    if (!known) (is_without_meaning(draft.op, name, value) ? dropped : unknown).push_back(name);
+  }
+  for (const auto& name : dropped) draft.attributes.erase(name);
+  if (unknown.empty()) return {};
+  return refusal(fmt::format("attribute {} is not supported", join_names(unknown)));
+}
+
+// Results beyond those that the operator has at inference (a mask, running statistics) may stand in the file as long as
+// nobody reads them.
+void forget_unused_results(NodeDraft& draft, const onnx::NodeProto& node, const Scope& scope) {
+  const ops::OpDef* def = ops::registry().find(draft.op);
+  if (def == nullptr || def->max_outputs < 0) return;
+  for (auto i = static_cast<size_t>(def->max_outputs); i < draft.outputs.size(); ++i) {
+    if (!scope.used.contains(node.output(static_cast<int>(i)))) draft.outputs[i].clear();
+  }
+}
+
+}  // namespace
+
+NodeImporter::NodeImporter(const onnx::ModelProto& model, std::string file, GraphBuilder& builder, TensorReader& reader)
+    : model_(model), file_(std::move(file)), builder_(builder), reader_(reader) {
+  for (const auto& f : model_.functions()) functions_.emplace(function_key(f.domain(), f.name(), f.overload()), &f);
+}
+
+std::map<std::string, int64_t, std::less<>> NodeImporter::opsets_of(
+    const google::protobuf::RepeatedPtrField<onnx::OperatorSet>& sets) {
+  std::map<std::string, int64_t, std::less<>> opsets;
+  for (const auto& set : sets) opsets[is_onnx_domain(set.domain()) ? "" : set.domain()] = set.version();
+  return opsets;
+}
+
+Status NodeImporter::add_initializers(const onnx::GraphProto& graph, Scope& scope) {
+  const auto duplicate = [](const std::string& name) {
+    return Error{ErrorCode::kFormat, "the model is malformed", fmt::format("tensor '{}'", name),
+                 "two initializers have this name", "repair the model"};
+  };
+  for (const auto& tensor : graph.initializer()) {
+    if (!scope.initializers.emplace(tensor.name(), &tensor).second) return duplicate(tensor.name());
+  }
+  for (const auto& tensor : graph.sparse_initializer()) {
+    const std::string& name = tensor.values().name();
+    if (scope.initializers.contains(name) || !scope.sparse_initializers.emplace(name, &tensor).second)
+      return duplicate(name);
+  }
+  return {};
+}
+
+void NodeImporter::note_uses(const NodeList& nodes, const std::vector<int>& order,
+                             const std::vector<std::string>& results, Scope& scope) {
+  scope.used.insert(results.begin(), results.end());
+  for (const int index : order) {
+    for (auto& name : reads_of(nodes[index])) scope.used.insert(std::move(name));
+  }
+}
+
+void NodeImporter::note_failure(std::string text) { failures_.push_back(std::move(text)); }
+
+void NodeImporter::bind(const std::string& name, ValueId value, Scope& scope) {
+  if (!name.empty() && value.valid()) scope.values.insert_or_assign(name, value);
+}
+
+void NodeImporter::bind_unknown(const onnx::NodeProto& node, Scope& scope) {
+  for (const auto& name : node.output()) {
+    if (!name.empty() && !scope.values.contains(name)) bind(name, builder_.add_unknown(scope.prefix + name), scope);
+  }
+}
+
+ValueId NodeImporter::add_constant(const std::string& name, Tensor tensor) {
+  if (has_non_finite(tensor)) non_finite_.push_back(name);
+  return builder_.add_constant(name, std::move(tensor));
+}
+
+Result<std::optional<ValueId>> NodeImporter::find(const std::string& name, Scope& scope) {
+  if (const auto it = scope.values.find(name); it != scope.values.end()) return std::optional(it->second);
+  std::optional<Result<Tensor>> read;
+  if (const auto it = scope.initializers.find(name); it != scope.initializers.end())
+    read = reader_.read(*it->second, name);
+  if (const auto it = scope.sparse_initializers.find(name); it != scope.sparse_initializers.end())
+    read = reader_.read_sparse(*it->second, name);
+  if (read) {
+    if (!read->ok()) return read->error();
+    const ValueId id = add_constant(scope.prefix + name, std::move(**read));
+    bind(name, id, scope);
+    return std::optional(id);
+  }
+  if (scope.outer != nullptr) return find(name, *scope.outer);
+  return std::optional<ValueId>();
+}
+
+Result<std::vector<ValueId>> NodeImporter::read_operands(const onnx::NodeProto& node, Scope& scope) {
+  std::vector<ValueId> operands;
+  for (const auto& name : node.input()) {
+    if (name.empty()) {
+      operands.push_back({});
+      continue;
+    }
+    OPENRKNN_TRY(const auto value, find(name, scope));
+    if (!value)
+      return refusal(fmt::format("it reads '{}', which no node produces and which is no input or initializer", name),
+                     ErrorCode::kFormat);
+    operands.push_back(*value);
+  }
+  return operands;
+}
+
+Result<Attribute> NodeImporter::read_attribute(const onnx::AttributeProto& a, const std::string& node) {
+  switch (type_of(a)) {
+    case AttributeType::kFloat:
+      return Attribute(a.f());
+    case AttributeType::kInt:
+      return Attribute(int64_t{a.i()});
+    case AttributeType::kString:
+      return Attribute(a.s());
+    case AttributeType::kFloats:
+      return Attribute(std::vector<float>(a.floats().begin(), a.floats().end()));
+    case AttributeType::kInts:
+      return Attribute(std::vector<int64_t>(a.ints().begin(), a.ints().end()));
+    case AttributeType::kStrings:
+      return Attribute(std::vector<std::string>(a.strings().begin(), a.strings().end()));
+    case AttributeType::kTensor: {
+      OPENRKNN_TRY(Tensor tensor, reader_.read(a.t(), fmt::format("{}.{}", node, a.name())));
+      return Attribute(std::move(tensor));
+    }
+    default:
+      return refusal(fmt::format("attribute '{}' has a kind ({}) that is not supported", a.name(), a.type()));
+  }
+}
+
+Result<Attributes> NodeImporter::read_attributes(const onnx::NodeProto& node, Scope& scope) {
+  Attributes attributes;
+  for (const auto& own : node.attribute()) {
+    const onnx::AttributeProto* source = &own;
+    if (!own.ref_attr_name().empty()) {
+      const auto it = scope.caller_attributes.find(own.ref_attr_name());
+      if (it == scope.caller_attributes.end()) continue;  // not given by the caller: the operator's default
+      source = it->second;
+    }
+    if (attributes.has(own.name()))
+      return refusal(fmt::format("attribute '{}' is given twice", own.name()), ErrorCode::kFormat);
+    OPENRKNN_TRY(Attribute value, read_attribute(*source, label_of(node)));
+    attributes.set(own.name(), std::move(value));
+  }
+  return attributes;
+}
+
+Status NodeImporter::import_constant(const onnx::NodeProto& node, Scope& scope) {
+  if (node.output_size() != 1 || node.attribute_size() != 1)
+    return refusal("a Constant has one output and one attribute", ErrorCode::kFormat);
+  const std::string name = scope.prefix + node.output(0);
+  Tensor tensor;
+  if (node.attribute(0).has_sparse_tensor()) {
+    OPENRKNN_TRY(tensor, reader_.read_sparse(node.attribute(0).sparse_tensor(), name));
+  } else {
+    OPENRKNN_TRY(const Attributes attributes, read_attributes(node, scope));
+    if (attributes.empty()) return refusal("the Constant has no value", ErrorCode::kFormat);
+    const Attribute& value = attributes.begin()->second;
+    if (const auto* t = std::get_if<Tensor>(&value)) tensor = *t;
+    if (const auto* i = std::get_if<int64_t>(&value)) tensor = Tensor::scalar(*i);
+    if (const auto* f = std::get_if<float>(&value)) tensor = Tensor::scalar(*f);
+    if (const auto* i = std::get_if<std::vector<int64_t>>(&value)) tensor = Tensor::ints(*i);
+    if (const auto* f = std::get_if<std::vector<float>>(&value))
+      tensor = Tensor::from(Shape{static_cast<int64_t>(f->size())}, *f);
+    if (!tensor.defined())
+      return refusal(fmt::format("attribute '{}' of a Constant is not supported", node.attribute(0).name()));
+  }
+  bind(node.output(0), add_constant(name, std::move(tensor)), scope);
+  return {};
+}
+
+Status NodeImporter::import_if(const onnx::NodeProto& node, Scope& scope) {
+  OPENRKNN_TRY(const auto operands, read_operands(node, scope));
+  if (operands.size() != 1 || !operands[0].valid()) return refusal("If takes one condition", ErrorCode::kFormat);
+  if (builder_.is_unknown(operands[0])) {
+    bind_unknown(node, scope);
+    return {};
+  }
+  const Tensor* condition = builder_.constant(operands[0]);
+  if (condition == nullptr || condition->elements() != 1)
+    return refusal("the condition is not constant; give the inputs that it depends on as values, or cut the graph");
+  const bool taken = to_ints(condition->view())[0] != 0;
+  const onnx::AttributeProto* branch = attribute_of(node, taken ? "then_branch" : "else_branch");
+  if (branch == nullptr || !branch->has_g()) return refusal("a branch is missing", ErrorCode::kFormat);
+  const onnx::GraphProto& graph = branch->g();
+  if (graph.output_size() < node.output_size())
+    return refusal("a branch has fewer outputs than the node", ErrorCode::kFormat);
+  if (scope.depth >= kDeepest) return refusal("nested too deeply");
+
+  Scope inner;
+  inner.outer = &scope;
+  inner.opsets = scope.opsets;
+  inner.caller_attributes = scope.caller_attributes;
+  inner.prefix = scope.prefix;
+  inner.depth = scope.depth + 1;
+  OPENRKNN_CHECK_OK(add_initializers(graph, inner));
+  std::vector<std::string> wanted;
+  for (const auto& output : graph.output()) wanted.push_back(output.name());
+  OPENRKNN_TRY(const auto order, order_nodes(graph.node(), wanted, {}));
+  note_uses(graph.node(), order, wanted, inner);
+  import_nodes(graph.node(), order, inner);
+  for (int i = 0; i < node.output_size(); ++i) {
+    if (node.output(i).empty()) continue;
+    OPENRKNN_TRY(const auto value, find(wanted[static_cast<size_t>(i)], inner));
+    if (!value)
+      return refusal(fmt::format("no node of the branch produces its output '{}'", wanted[static_cast<size_t>(i)]),
+                     ErrorCode::kFormat);
+    NodeDraft copy;
+    copy.op = "Identity";
+    copy.name = node.name();
+    copy.inputs = {*value};
+    copy.outputs = {scope.prefix + node.output(i)};
+    copy.source = {file_, {label_of(node)}};
+    OPENRKNN_TRY(const auto outputs, builder_.emit(std::move(copy)));
+    bind(node.output(i), outputs[0], scope);
+  }
+  return {};
+}
+
+const onnx::FunctionProto* NodeImporter::function_of(const onnx::NodeProto& node) const {
+  const auto it = functions_.find(function_key(node.domain(), node.op_type(), node.overload()));
+  return it == functions_.end() ? nullptr : it->second;
+}
+
+Status NodeImporter::import_call(const onnx::NodeProto& node, const onnx::FunctionProto& function, Scope& scope) {
+  if (scope.depth >= kDeepest) return refusal("functions call each other too deeply");
+  OPENRKNN_TRY(const auto operands, read_operands(node, scope));
+  if (node.output_size() > function.output_size() || static_cast<int>(operands.size()) > function.input_size()) {
+    return refusal("operands or results differ in number from those of the function", ErrorCode::kFormat);
+  }
+  Scope inner;
+  inner.opsets = opsets_of(function.opset_import());
+  inner.prefix = scope.prefix + label_of(node) + "/";
+  inner.depth = scope.depth + 1;
+  for (size_t i = 0; i < operands.size(); ++i) bind(function.input(static_cast<int>(i)), operands[i], inner);
+  for (const auto& a : function.attribute_proto()) inner.caller_attributes[a.name()] = &a;
+  for (const auto& a : node.attribute()) {
+    const onnx::AttributeProto* source = &a;
+    if (!a.ref_attr_name().empty()) {
+      const auto it = scope.caller_attributes.find(a.ref_attr_name());
+      if (it == scope.caller_attributes.end()) continue;
+      source = it->second;
+    }
+    inner.caller_attributes[a.name()] = source;
+  }
+  const std::vector<std::string> wanted(function.output().begin(), function.output().end());
+  const NameSet given(function.input().begin(), function.input().end());
+  OPENRKNN_TRY(const auto order, order_nodes(function.node(), wanted, given));
+  note_uses(function.node(), order, wanted, inner);
+  import_nodes(function.node(), order, inner);
+  for (int i = 0; i < node.output_size(); ++i) {
+    if (node.output(i).empty()) continue;
+    OPENRKNN_TRY(const auto value, find(function.output(i), inner));
+    if (!value)
+      return refusal(fmt::format("no node of the function produces its output '{}'", function.output(i)),
+                     ErrorCode::kFormat);
+    const bool is_own = builder_.graph().value(*value).producer.valid() && !given.contains(function.output(i));
+    if (is_own) {
+      builder_.graph().rename(*value, scope.prefix + node.output(i));
+      bind(node.output(i), *value, scope);
+      continue;
+    }
+    NodeDraft copy;
+    copy.op = "Identity";
+    copy.inputs = {*value};
+    copy.outputs = {scope.prefix + node.output(i)};
+    copy.source = {file_, {label_of(node)}};
+    OPENRKNN_TRY(const auto outputs, builder_.emit(std::move(copy)));
+    bind(node.output(i), outputs[0], scope);
+  }
+  return {};
+}
+
+Status NodeImporter::import_node(const onnx::NodeProto& node, Scope& scope) {
+  if (++imported_ > kMostNodes) return refusal("the model has too many nodes", ErrorCode::kResource);
+  if (node.output_size() == 0) return refusal("the node has no outputs", ErrorCode::kFormat);
+  if (const auto* function = function_of(node)) return import_call(node, *function, scope);
+  if (!is_onnx_domain(node.domain()))
+    return refusal(fmt::format("operators of domain '{}' are not supported", node.domain()));
+  if (node.op_type() == "Constant") return import_constant(node, scope);
+  if (node.op_type() == "If") return import_if(node, scope);
+  if (has_subgraph(node)) return refusal("operators with a subgraph are not supported");
+  NodeDraft draft;
+  draft.op = node.op_type();
+  draft.name = node.name().empty() ? "" : scope.prefix + node.name();
+  draft.source = {file_, {label_of(node)}};
+  draft.opset = scope.opsets.contains("") ? scope.opsets.at("") : 1;
+  for (const auto& name : node.output()) draft.outputs.push_back(name.empty() ? "" : scope.prefix + name);
+  forget_unused_results(draft, node, scope);
+  OPENRKNN_TRY(draft.inputs, read_operands(node, scope));
+  OPENRKNN_TRY(draft.attributes, read_attributes(node, scope));
+  const bool unknown =
+      std::any_of(draft.inputs.begin(), draft.inputs.end(), [this](ValueId v) { return builder_.is_unknown(v); });
+  const auto upgraded = upgrade(draft, builder_);
+  if (!upgraded.ok() && !unknown)
+    return upgraded.error();  // behind a failure the shapes that an upgrade needs are missing
+  OPENRKNN_CHECK_OK(check_attributes(draft));
+  OPENRKNN_TRY(const auto outputs, builder_.emit(std::move(draft)));
+  for (size_t i = 0; i < outputs.size(); ++i) bind(node.output(static_cast<int>(i)), outputs[i], scope);
+  return {};
+}
+
+void NodeImporter::import_nodes(const NodeList& nodes, const std::vector<int>& order, Scope& scope,
+                                const std::function<void(const onnx::NodeProto&)>& after) {
+  for (const int index : order) {
+    const onnx::NodeProto& node = nodes[index];
+    const auto status = import_node(node, scope);
+    if (!status.ok()) {
+      const Error& error = status.error();
+      const bool names_tensor = error.where.starts_with("tensor");
+      note_failure(fmt::format("node '{}' ({}): {}{}", label_of(node), node.op_type(),
+                               names_tensor ? error.where + ": " : "", error.why));
+      bind_unknown(node, scope);
+    }
+    if (after) after(node);
+  }
+}
+
+}  // namespace openrknn::import
