@@ -1,0 +1,340 @@
+#include "kernels/npu/elementwise.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+
+#include "kernels/isa.hpp"
+#include "kernels/npu/arithmetic.hpp"
+#include "kernels/npu/rows.hpp"
+
+namespace openrknn::npu {
+namespace {
+
+const RowKernels& rows() {
+#if defined(__x86_64__)
+  if (isa() == Isa::kAvx512) return kRowKernelsAvx512;
+  if (isa() == Isa::kAvx2) return kRowKernelsAvx2;
+#endif
+  return kRowKernelsScalar;
+}
+
+double power_of_two(int exponent) { return std::ldexp(1.0, exponent); }
+
+bool within(int64_t x, int64_t limit) { return x >= -limit && x <= limit; }
+
+// Blocks whose rows touch are one long row.
+struct Extent {
+  int64_t rows, length;
+};
+Extent merged(int64_t pixels, int64_t channels, int64_t stride) {
+  return stride == channels ? Extent{1, pixels * channels} : Extent{pixels, channels};
+}
+
+// Doubles hold t * C exactly while |t| < 2^36 (|B * S| < 2^35 as |S| < 2^24) and |C| < 2^17.
+bool channel_stage_is_exact_in_doubles(int64_t channels, const ChannelStage& stage) {
+  if (stage.bypass || stage.multiplier == nullptr) return false;
+  for (int64_t c = 0; c < channels; ++c) {
+    if (stage.minus_weight_zero != nullptr && !within(stage.minus_weight_zero[c], 2048)) return false;
+    if (!within(stage.multiplier[c], 65535)) return false;
+  }
+  return true;
+}
+
+// |x + offset| < 2^21 and 31 bits of multiplier.
+bool operand_stage_is_exact_in_doubles(const OperandStage& stage) { return within(stage.offset, 1 << 20); }
+
+bool output_stage_is_exact_in_doubles(const OutputStage& stage) {
+  return within(stage.multiplier, 65536) && within(stage.zero_point, 65535) &&
+         (!stage.zero_point_first || stage.shift <= 32);
+}
+
+float half_reciprocal(int64_t kernel) {
+  // Halves of 1 / k: numerators of 16 bits scaled by 2^-16, which is what the unit's registers hold.
+  uint16_t bits = 0;
+  const float reciprocal = 1.0F / static_cast<float>(kernel);
+  rows().narrow(1, &reciprocal, &bits);
+  float value = 0.0F;
+  rows().widen(1, &bits, &value);
+  return value;
+}
+
+template <typename T>
+const T* window_pixel(const PoolShape& s, const T* input, int64_t y, int64_t x, int64_t kh, int64_t kw) {
+  return input + ((y * s.stride_h + kh) * s.in_w + x * s.stride_w + kw) * s.in_stride;
+}
+
+template <typename Body>
+void for_pool_windows(const PoolShape& s, const Body& body) {
+  for (int64_t y = 0; y < s.out_h; ++y) {
+    for (int64_t x = 0; x < s.out_w; ++x) body(y, x, (y * s.out_w + x) * s.out_stride);
+  }
+}
+
+constexpr int64_t kChannelBlock = 256;
+
+}  // namespace
+
+void channel_stage_block(int64_t pixels, int64_t channels, const int32_t* accumulators, const int32_t* window_sums,
+                         bool sums_per_channel, const ChannelStage& stage, int32_t* v) {
+  const bool exact = channel_stage_is_exact_in_doubles(channels, stage);
+  const double scale = power_of_two(-stage.shift), scale_negative = power_of_two(-stage.shift_negative);
+  for (int64_t p = 0; p < pixels; ++p) {
+    const int32_t* acc = accumulators + p * channels;
+    const int32_t* sums = window_sums == nullptr ? nullptr : window_sums + (sums_per_channel ? p * channels : p);
+    if (exact) {
+      rows().channel(channels, acc, stage.bias, stage.minus_weight_zero, sums, sums_per_channel ? 1 : 0,
+                     stage.multiplier, scale, scale_negative, v + p * channels);
+      continue;
+    }
+    for (int64_t c = 0; c < channels; ++c) {
+      int64_t t = static_cast<int64_t>(acc[c]) + stage.bias[c];
+      if (sums != nullptr && stage.minus_weight_zero != nullptr) {
+        t += static_cast<int64_t>(stage.minus_weight_zero[c]) * sums[sums_per_channel ? c : 0];
+      }
+      const int32_t multiplier = stage.multiplier == nullptr ? 1 : stage.multiplier[c];
+      v[p * channels + c] = channel_stage(t, multiplier, stage.shift, stage.shift_negative, stage.bypass);
+    }
+  }
+}
+
+void operand_block(int64_t pixels, int64_t channels, const int8_t* x, int64_t x_stride, const OperandStage& stage,
+                   int32_t* v) {
+  const Extent e = merged(pixels, channels, x_stride);
+  const double factor = stage.multiplier * power_of_two(-stage.shift);
+  for (int64_t row = 0; row < e.rows; ++row) {
+    const int8_t* from = x + row * x_stride;
+    int32_t* to = v + row * channels;
+    if (operand_stage_is_exact_in_doubles(stage)) {
+      rows().operand(e.length, from, stage.offset, factor, false, to);
+    } else {
+      for (int64_t i = 0; i < e.length; ++i) {
+        to[i] = sat32(operand_stage(from[i], stage.offset, stage.multiplier, stage.shift));
+      }
+    }
+  }
+}
+
+void add_operand_block(int64_t pixels, int64_t channels, const int8_t* x, int64_t x_stride, const OperandStage& stage,
+                       int32_t* v) {
+  const Extent e = merged(pixels, channels, x_stride);
+  const double factor = stage.multiplier * power_of_two(-stage.shift);
+  for (int64_t row = 0; row < e.rows; ++row) {
+    const int8_t* from = x + row * x_stride;
+    int32_t* to = v + row * channels;
+    if (operand_stage_is_exact_in_doubles(stage)) {
+      rows().operand(e.length, from, stage.offset, factor, true, to);
+    } else {
+      for (int64_t i = 0; i < e.length; ++i) {
+        const int32_t operand = sat32(operand_stage(from[i], stage.offset, stage.multiplier, stage.shift));
+        to[i] = sat32(static_cast<int64_t>(to[i]) + operand);
+      }
+    }
+  }
+}
+
+void combine_s32(Combine op, int64_t n, const int32_t* a, const int32_t* b, int32_t* v) {
+  switch (op) {
+    case Combine::kAdd:
+      for (int64_t i = 0; i < n; ++i) v[i] = sat32(static_cast<int64_t>(a[i]) + b[i]);
+      break;
+    case Combine::kSub:
+      for (int64_t i = 0; i < n; ++i) v[i] = sat32(static_cast<int64_t>(a[i]) - b[i]);
+      break;
+    case Combine::kMul:
+    case Combine::kDiv:  // no integer form: callers compile it otherwise
+      for (int64_t i = 0; i < n; ++i) v[i] = sat32(static_cast<int64_t>(a[i]) * b[i]);
+      break;
+    case Combine::kMax:
+      for (int64_t i = 0; i < n; ++i) v[i] = std::max(a[i], b[i]);
+      break;
+    case Combine::kMin:
+      for (int64_t i = 0; i < n; ++i) v[i] = std::min(a[i], b[i]);
+      break;
+  }
+}
+
+void clamp_s32(int64_t n, int64_t low, int64_t high, int32_t* v) { rows().clamp(n, sat32(low), sat32(high), v); }
+
+void prelu_s32(int64_t pixels, int64_t channels, const int16_t* slopes, int64_t slope_count, int32_t shift,
+               int32_t* v) {
+  const double scale = power_of_two(-shift);
+  for (int64_t p = 0; p < pixels; ++p) rows().prelu(channels, slopes, slope_count > 1 ? 1 : 0, scale, v + p * channels);
+}
+
+void table_s32(int64_t n, const int16_t* table, int32_t index_scale, int32_t index_shift, int32_t* v) {
+  for (int64_t i = 0; i < n; ++i) v[i] = table_value(table, rne(static_cast<int64_t>(v[i]) * index_scale, index_shift));
+}
+
+void output_block(int64_t pixels, int64_t channels, const int32_t* v, const OutputStage& stage, int8_t* y,
+                  int64_t y_stride) {
+  const Extent e = merged(pixels, channels, y_stride);
+  const double factor = stage.multiplier * power_of_two(-stage.shift);
+  const double inside = stage.zero_point_first ? stage.zero_point : 0;
+  const double outside = stage.zero_point_first ? 0 : stage.zero_point;
+  for (int64_t row = 0; row < e.rows; ++row) {
+    const int32_t* from = v + row * channels;
+    int8_t* to = y + row * y_stride;
+    if (output_stage_is_exact_in_doubles(stage)) {
+      rows().output(e.length, from, factor, inside, outside, to);
+    } else {
+      for (int64_t i = 0; i < e.length; ++i) {
+        to[i] = output_stage(from[i], stage.multiplier, stage.shift, stage.zero_point, stage.zero_point_first);
+      }
+    }
+  }
+}
+
+void widen_block(int64_t pixels, int64_t channels, const uint16_t* x, int64_t x_stride, float* v) {
+  const Extent e = merged(pixels, channels, x_stride);
+  for (int64_t row = 0; row < e.rows; ++row) rows().widen(e.length, x + row * x_stride, v + row * channels);
+}
+
+void add_bias_f32(int64_t pixels, int64_t channels, const float* bias, float* v) {
+  for (int64_t p = 0; p < pixels; ++p) {
+    float* row = v + p * channels;
+    for (int64_t c = 0; c < channels; ++c) row[c] += bias[c];
+  }
+}
+
+void add_half_block(int64_t pixels, int64_t channels, const uint16_t* x, int64_t x_stride, float* v) {
+  float wide[kChannelBlock];
+  for (int64_t p = 0; p < pixels; ++p) {
+    for (int64_t c = 0; c < channels; c += kChannelBlock) {
+      const int64_t n = std::min(kChannelBlock, channels - c);
+      rows().widen(n, x + p * x_stride + c, wide);
+      float* row = v + p * channels + c;
+      for (int64_t i = 0; i < n; ++i) row[i] += wide[i];
+    }
+  }
+}
+
+void combine_f32(Combine op, int64_t n, const float* a, const float* b, float* v) {
+  switch (op) {
+    case Combine::kAdd:
+      for (int64_t i = 0; i < n; ++i) v[i] = a[i] + b[i];
+      break;
+    case Combine::kSub:
+      for (int64_t i = 0; i < n; ++i) v[i] = a[i] - b[i];
+      break;
+    case Combine::kMul:
+      for (int64_t i = 0; i < n; ++i) v[i] = a[i] * b[i];
+      break;
+    case Combine::kDiv:
+      for (int64_t i = 0; i < n; ++i) v[i] = a[i] / b[i];
+      break;
+    case Combine::kMax:  // of a NaN and a number: b
+      for (int64_t i = 0; i < n; ++i) v[i] = a[i] > b[i] ? a[i] : b[i];
+      break;
+    case Combine::kMin:
+      for (int64_t i = 0; i < n; ++i) v[i] = a[i] < b[i] ? a[i] : b[i];
+      break;
+  }
+}
+
+void clamp_f32(int64_t n, float low, float high, float* v) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float x = v[i] < low ? low : v[i];
+    v[i] = x > high ? high : x;
+  }
+}
+
+void prelu_f32(int64_t pixels, int64_t channels, const float* slopes, int64_t slope_count, float* v) {
+  const int64_t step = slope_count > 1 ? 1 : 0;
+  for (int64_t p = 0; p < pixels; ++p) {
+    float* row = v + p * channels;
+    for (int64_t c = 0; c < channels; ++c) row[c] = row[c] < 0 ? row[c] * slopes[c * step] : row[c];
+  }
+}
+
+void table_f32(int64_t n, const int16_t* table, float index_scale, float out_scale, TableForm form, float* v) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float x = v[i];
+    if (x != x) continue;
+    // Clamping first keeps the conversion in range; the limits are integers, so rounding afterwards is the same. A NaN
+    // (infinity times a zero scale) becomes index 0.
+    const float scaled = x * index_scale;
+    const float limited = scaled < -kTableLimit ? -kTableLimit : scaled > kTableLimit ? kTableLimit : scaled;
+    const auto index = limited != limited ? 0 : static_cast<int64_t>(std::nearbyint(limited));
+    const float value = static_cast<float>(table_value(table, index)) * out_scale;
+    switch (form) {
+      case TableForm::kValue:
+        v[i] = value;
+        break;
+      case TableForm::kGate:
+        v[i] = x * value;
+        break;
+      case TableForm::kPlus:
+        v[i] = (x > 0 ? x : 0.0F) + value;
+        break;
+    }
+  }
+}
+
+int64_t narrow_block(int64_t pixels, int64_t channels, const float* v, uint16_t* y, int64_t y_stride) {
+  const Extent e = merged(pixels, channels, y_stride);
+  int64_t overflows = 0;
+  for (int64_t row = 0; row < e.rows; ++row) {
+    overflows += rows().narrow(e.length, v + row * channels, y + row * y_stride);
+  }
+  return overflows;
+}
+
+void max_pool_s8(const PoolShape& s, const int8_t* input, int8_t* output) {
+  for_pool_windows(s, [&](int64_t y, int64_t x, int64_t at) {
+    std::copy_n(window_pixel(s, input, y, x, 0, 0), s.channels, output + at);
+    for (int64_t tap = 1; tap < s.kernel_h * s.kernel_w; ++tap) {
+      rows().max_s8(s.channels, window_pixel(s, input, y, x, tap / s.kernel_w, tap % s.kernel_w), output + at);
+    }
+  });
+}
+
+void average_pool_s8(const PoolShape& s, const int8_t* input, int8_t* output) {
+  const auto kernel_h = static_cast<int>(s.kernel_h), kernel_w = static_cast<int>(s.kernel_w);
+  int32_t sums[kChannelBlock];
+  for_pool_windows(s, [&](int64_t y, int64_t x, int64_t at) {
+    for (int64_t c = 0; c < s.channels; c += kChannelBlock) {
+      const int64_t n = std::min(kChannelBlock, s.channels - c);
+      std::fill_n(sums, n, 0);
+      for (int64_t tap = 0; tap < s.kernel_h * s.kernel_w; ++tap) {
+        rows().sum_s8(n, window_pixel(s, input, y, x, tap / s.kernel_w, tap % s.kernel_w) + c, sums);
+      }
+      for (int64_t i = 0; i < n; ++i) output[at + c + i] = average_stage(sums[i], kernel_h, kernel_w);
+    }
+  });
+}
+
+void max_pool_f16(const PoolShape& s, const uint16_t* input, uint16_t* output) {
+  float best[kChannelBlock], wide[kChannelBlock];
+  for_pool_windows(s, [&](int64_t y, int64_t x, int64_t at) {
+    for (int64_t c = 0; c < s.channels; c += kChannelBlock) {
+      const int64_t n = std::min(kChannelBlock, s.channels - c);
+      std::fill_n(best, n, -INFINITY);
+      for (int64_t tap = 0; tap < s.kernel_h * s.kernel_w; ++tap) {
+        rows().widen(n, window_pixel(s, input, y, x, tap / s.kernel_w, tap % s.kernel_w) + c, wide);
+        for (int64_t i = 0; i < n; ++i) best[i] = wide[i] > best[i] ? wide[i] : best[i];
+      }
+      rows().narrow(n, best, output + at + c);
+    }
+  });
+}
+
+void average_pool_f16(const PoolShape& s, const uint16_t* input, uint16_t* output) {
+  const float recip_w = half_reciprocal(s.kernel_w), recip_h = half_reciprocal(s.kernel_h);
+  float sums[kChannelBlock], wide[kChannelBlock];
+  for_pool_windows(s, [&](int64_t y, int64_t x, int64_t at) {
+    for (int64_t c = 0; c < s.channels; c += kChannelBlock) {
+      const int64_t n = std::min(kChannelBlock, s.channels - c);
+      std::fill_n(sums, n, 0.0F);
+      for (int64_t tap = 0; tap < s.kernel_h * s.kernel_w; ++tap) {
+        rows().widen(n, window_pixel(s, input, y, x, tap / s.kernel_w, tap % s.kernel_w) + c, wide);
+        for (int64_t i = 0; i < n; ++i) sums[i] += wide[i];
+      }
+      for (int64_t i = 0; i < n; ++i) sums[i] = sums[i] * recip_w * recip_h;
+      rows().narrow(n, sums, output + at + c);
+    }
+  });
+}
+
+}  // namespace openrknn::npu

@@ -1,0 +1,33 @@
+// Loops of elementwise.cpp that are compiled once per instruction set. They work in doubles, where every quantity is an
+// exact integer or dyadic number under the limits that elementwise.cpp checks before it calls them; so they give what
+// the 64-bit integers of arithmetic.hpp give.
+#pragma once
+
+#include <stdint.h>
+
+namespace openrknn::npu {
+
+struct RowKernels {
+  // v = sat32(rne(t * c, s)), t = acc + bias + b * sum. `b`, `sums` may be nullptr; sums_step 0 (one for all) or 1.
+  // scale, scale_negative: 2^-shift of non-negative and of negative products.
+  void (*channel)(int64_t n, const int32_t* acc, const int32_t* bias, const int32_t* b, const int32_t* sums,
+                  int64_t sums_step, const int32_t* c, double scale, double scale_negative, int32_t* v);
+  // v = sat32([v +] rne((x + offset) * factor)), factor = multiplier * 2^-shift.
+  void (*operand)(int64_t n, const int8_t* x, double offset, double factor, bool add, int32_t* v);
+  void (*prelu)(int64_t n, const int16_t* slopes, int64_t slope_step, double scale, int32_t* v);
+  void (*clamp)(int64_t n, int32_t low, int32_t high, int32_t* v);
+  // y = sat8(rne(v * factor + inside) + outside).
+  void (*output)(int64_t n, const int32_t* v, double factor, double inside, double outside, int8_t* y);
+  void (*widen)(int64_t n, const uint16_t* x, float* v);
+  int64_t (*narrow)(int64_t n, const float* v, uint16_t* y);
+  void (*max_s8)(int64_t n, const int8_t* x, int8_t* y);   // y = max(y, x)
+  void (*sum_s8)(int64_t n, const int8_t* x, int32_t* y);  // y += x
+};
+
+extern const RowKernels kRowKernelsScalar;
+#if defined(__x86_64__)
+extern const RowKernels kRowKernelsAvx2;
+extern const RowKernels kRowKernelsAvx512;
+#endif
+
+}  // namespace openrknn::npu

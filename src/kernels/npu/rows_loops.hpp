@@ -1,0 +1,137 @@
+// The body of rows_scalar.cpp, rows_avx2.cpp and rows_avx512.cpp: plain loops that the compiler vectorises. Everything
+// is in an unnamed namespace and no library header with inline functions is included, so that no function compiled for
+// a newer processor can be linked into code for an older one.
+#pragma once
+
+#include <stdint.h>
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+#include "kernels/npu/half_scalar.hpp"
+#include "kernels/npu/rows.hpp"
+
+namespace openrknn::npu {
+namespace {
+
+// Adding and taking away 1.5 * 2^52 rounds |x| < 2^51 to an integer, ties to even.
+constexpr double kRoundMagic = 6755399441055744.0;
+inline double round_even(double x) { return (x + kRoundMagic) - kRoundMagic; }
+inline double clamp(double x, double low, double high) {
+  const double y = x < low ? low : x;
+  return y > high ? high : y;
+}
+// Limits of int32 are integers inside these bounds, so that clamping before rounding changes nothing.
+inline int32_t round_s32(double x) {
+  return static_cast<int32_t>(clamp(round_even(clamp(x, -0x1p40, 0x1p40)), -0x1p31, 0x1p31 - 1));
+}
+
+void channel_row(int64_t n, const int32_t* acc, const int32_t* bias, const int32_t* b, const int32_t* sums,
+                 int64_t sums_step, const int32_t* c, double scale, double scale_negative, int32_t* v) {
+  if (b == nullptr || sums == nullptr) {
+    for (int64_t i = 0; i < n; ++i) {
+      const double p = (static_cast<double>(acc[i]) + static_cast<double>(bias[i])) * static_cast<double>(c[i]);
+      v[i] = round_s32(p * (p >= 0 ? scale : scale_negative));
+    }
+  } else if (sums_step == 0) {
+    const auto sum = static_cast<double>(*sums);
+    for (int64_t i = 0; i < n; ++i) {
+      const double t = static_cast<double>(acc[i]) + static_cast<double>(bias[i]) + static_cast<double>(b[i]) * sum;
+      const double p = t * static_cast<double>(c[i]);
+      v[i] = round_s32(p * (p >= 0 ? scale : scale_negative));
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      const double t = static_cast<double>(acc[i]) + static_cast<double>(bias[i]) +
+                       static_cast<double>(b[i]) * static_cast<double>(sums[i]);
+      const double p = t * static_cast<double>(c[i]);
+      v[i] = round_s32(p * (p >= 0 ? scale : scale_negative));
+    }
+  }
+}
+
+void operand_row(int64_t n, const int8_t* x, double offset, double factor, bool add, int32_t* v) {
+  if (add) {
+    for (int64_t i = 0; i < n; ++i) {
+      const double e = static_cast<double>(round_s32((static_cast<double>(x[i]) + offset) * factor));
+      v[i] = static_cast<int32_t>(clamp(static_cast<double>(v[i]) + e, -0x1p31, 0x1p31 - 1));
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) v[i] = round_s32((static_cast<double>(x[i]) + offset) * factor);
+  }
+}
+
+void prelu_row(int64_t n, const int16_t* slopes, int64_t slope_step, double scale, int32_t* v) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double slope = static_cast<double>(slopes[i * slope_step]);
+    const int32_t negative = round_s32(static_cast<double>(v[i]) * slope * scale);
+    v[i] = v[i] < 0 ? negative : v[i];
+  }
+}
+
+void clamp_row(int64_t n, int32_t low, int32_t high, int32_t* v) {
+  for (int64_t i = 0; i < n; ++i) {
+    const int32_t x = v[i] < low ? low : v[i];
+    v[i] = x > high ? high : x;
+  }
+}
+
+void output_row(int64_t n, const int32_t* v, double factor, double inside, double outside, int8_t* y) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double x = clamp(static_cast<double>(v[i]) * factor, -0x1p20, 0x1p20) + inside;
+    y[i] = static_cast<int8_t>(static_cast<int32_t>(clamp(round_even(x) + outside, -128, 127)));
+  }
+}
+
+void widen_row(int64_t n, const uint16_t* x, float* v) {
+  int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16) {
+    _mm512_storeu_ps(v + i, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i))));
+  }
+#elif defined(__F16C__)
+  for (; i + 8 <= n; i += 8) {
+    _mm256_storeu_ps(v + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i))));
+  }
+#endif
+  for (; i < n; ++i) v[i] = half_to_float_scalar(x[i]);
+}
+
+// Returns 1 when a finite value becomes infinite.
+inline int64_t narrow_one(float v, uint16_t* y) {
+  *y = float_to_half_scalar(v);
+  const float magnitude = v < 0 ? -v : v;
+  return magnitude >= 65520.0F && magnitude <= 3.402823466e38F ? 1 : 0;
+}
+
+int64_t narrow_row(int64_t n, const float* v, uint16_t* y) {
+  int64_t i = 0;
+  int64_t overflows = 0;
+#if defined(__F16C__)
+  for (; i + 8 <= n; i += 8) {
+    const __m256 x = _mm256_loadu_ps(v + i);
+    const __m256 magnitude = _mm256_andnot_ps(_mm256_set1_ps(-0.0F), x);
+    const __m256 large = _mm256_cmp_ps(magnitude, _mm256_set1_ps(65520.0F), _CMP_NLT_UQ);  // NaN too
+    const __m128i halves = _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i), halves);
+    if (_mm256_movemask_ps(large) == 0) continue;
+    for (int64_t k = i; k < i + 8; ++k) overflows += narrow_one(v[k], y + k);
+  }
+#endif
+  for (; i < n; ++i) overflows += narrow_one(v[i], y + i);
+  return overflows;
+}
+
+void max_row(int64_t n, const int8_t* x, int8_t* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] > y[i] ? x[i] : y[i];
+}
+
+void sum_row(int64_t n, const int8_t* x, int32_t* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] += x[i];
+}
+
+constexpr RowKernels kLoops = {channel_row, operand_row, prelu_row, clamp_row, output_row,
+                               widen_row,   narrow_row,  max_row,   sum_row};
+
+}  // namespace
+}  // namespace openrknn::npu
