@@ -1,0 +1,171 @@
+#include "kernels/cpu/support_conv.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "base/parallel.hpp"
+#include "core/tensor.hpp"
+#include "kernels/cpu/support_conv_patches.hpp"
+#include "kernels/gemm.hpp"
+
+namespace openrknn::cpu {
+namespace {
+
+PatchGeometry forward_geometry(const ConvPlan& plan) {
+  PatchGeometry geometry;
+  const std::vector<WindowAxis> axes = three_axes(plan.axes);
+  for (size_t i = 0; i < 3; ++i) {
+    PatchAxis& to = geometry.axes[i];
+    to = {axes[i].in, axes[i].out, axes[i].stride, {}};
+    for (int64_t t = 0; t < axes[i].kernel; ++t) to.offsets.push_back(t * axes[i].dilation - axes[i].pad_begin);
+  }
+  return geometry;
+}
+
+// One stride phase of a transposed convolution: the outputs at phase + stride * q take tap t from input q + offset.
+struct Phase {
+  PatchGeometry geometry;
+  std::array<std::vector<int64_t>, 3> taps;  // positions in the kernel
+  std::array<int64_t, 3> first{};            // output position of q = 0
+};
+
+Phase make_phase(const std::vector<WindowAxis>& axes, const std::array<int64_t, 3>& phase) {
+  Phase made;
+  for (size_t i = 0; i < 3; ++i) {
+    const WindowAxis& axis = axes[i];
+    PatchAxis& to = made.geometry.axes[i];
+    to = {axis.in, phase[i] < axis.out ? ceil_div(axis.out - phase[i], axis.stride) : 0, 1, {}};
+    for (int64_t t = 0; t < axis.kernel; ++t) {
+      const int64_t distance = phase[i] + axis.pad_begin - t * axis.dilation;
+      if (distance % axis.stride != 0) continue;
+      made.taps[i].push_back(t);
+      to.offsets.push_back(distance / axis.stride);
+    }
+    made.first[i] = phase[i];
+  }
+  return made;
+}
+
+// w [C][M / group][kernel] to one matrix [M / group][C / group * taps of the phase] per group.
+void gather_weights(const ConvPlan& plan, const std::vector<WindowAxis>& axes, const Phase& phase, const float* w,
+                    std::vector<float>& to) {
+  const int64_t volume = plan.taps();
+  to.clear();
+  for (int64_t g = 0; g < plan.groups; ++g) {
+    for (int64_t m = 0; m < plan.group_out(); ++m) {
+      for (int64_t c = g * plan.group_in(); c < (g + 1) * plan.group_in(); ++c) {
+        const float* kernel = w + (c * plan.group_out() + m) * volume;
+        for (const int64_t z : phase.taps[0]) {
+          for (const int64_t y : phase.taps[1]) {
+            for (const int64_t x : phase.taps[2]) to.push_back(kernel[(z * axes[1].kernel + y) * axes[2].kernel + x]);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Rows of a phase's result [channels][pixels] to their places in the output.
+void scatter_phase(const std::vector<WindowAxis>& axes, const Phase& phase, int64_t channels, const float* from,
+                   float* to) {
+  const auto& g = phase.geometry.axes;
+  parallel_for(channels, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      const float* line = from + c * phase.geometry.out_pixels();
+      float* plane = to + c * axes[0].out * axes[1].out * axes[2].out;
+      for (int64_t z = 0; z < g[0].out; ++z) {
+        for (int64_t y = 0; y < g[1].out; ++y, line += g[2].out) {
+          const int64_t oz = phase.first[0] + z * axes[0].stride;
+          const int64_t oy = phase.first[1] + y * axes[1].stride;
+          float* row = plane + (oz * axes[1].out + oy) * axes[2].out + phase.first[2];
+          for (int64_t x = 0; x < g[2].out; ++x) row[x * axes[2].stride] = line[x];
+        }
+      }
+    }
+  });
+}
+
+// y [batch * groups][group_out][pixels of the geometry] = weights [groups][group_out][group_in * taps] * patches.
+void multiply_patches(const ConvPlan& plan, const PatchGeometry& geometry, const float* weights,
+                      const ConvOperands& operands, float* y, const ConvFusion* fusion) {
+  const int64_t problems = plan.batch * plan.groups;
+  const int64_t m = plan.group_out();
+  const int64_t n = geometry.out_pixels();
+  const int64_t k = plan.group_in() * geometry.taps();
+  const bool identity = geometry.identity();
+  std::vector<PatchSource> sources;
+  for (int64_t p = 0; p < problems; ++p) {
+    sources.emplace_back(geometry, operands.x + p * plan.group_in() * geometry.in_pixels());
+  }
+  GemmEpilogue epilogue;
+  if (fusion != nullptr && fusion->present()) {
+    epilogue = [&plan, fusion, m, n](int64_t p, int64_t i, int64_t first, int64_t count, float* row) {
+      const int64_t channel = p % plan.groups * m + i;
+      fusion->apply(channel, (p * m + i) * n + first, count, row);
+    };
+  }
+  gemm(
+      problems, m, n, k,
+      [&](int64_t p) {
+        const int64_t group = p % plan.groups;
+        GemmProblem problem;
+        problem.a = weights + group * m * k;
+        problem.lda = k;
+        problem.b = &sources[static_cast<size_t>(p)];
+        if (identity) {
+          problem.b_rows = operands.x + p * plan.group_in() * n;
+          problem.ldb = n;
+        }
+        problem.c = y + p * m * n;
+        problem.ldc = n;
+        problem.bias = operands.bias != nullptr ? operands.bias + group * m : nullptr;
+        return problem;
+      },
+      epilogue);
+}
+
+}  // namespace
+
+void ConvFusion::apply(int64_t channel, int64_t offset, int64_t count, float* data) const {
+  if (residual != nullptr) {
+    const float* other = residual + offset;
+    for (int64_t i = 0; i < count; ++i) data[i] += other[i];
+  }
+  if (activation.kind == Activation::kNone) return;
+  ActivationSpec spec = activation;
+  if (slopes != nullptr) spec.alpha = one_slope ? slopes[0] : slopes[channel];
+  apply_activation(spec, data, count);
+}
+
+void conv_by_gemm(const ConvPlan& plan, const ConvOperands& operands) {
+  const PatchGeometry geometry = forward_geometry(plan);
+  multiply_patches(plan, geometry, operands.w, operands, operands.y, &operands.fusion);
+}
+
+Status conv_transposed(const ConvPlan& plan, const ConvOperands& operands) {
+  const std::vector<WindowAxis> axes = three_axes(plan.axes);
+  const int64_t channels = plan.batch * plan.out_channels;
+  std::vector<float> weights;
+  for (int64_t z = 0; z < std::min(axes[0].stride, axes[0].out); ++z) {
+    for (int64_t y = 0; y < std::min(axes[1].stride, axes[1].out); ++y) {
+      for (int64_t x = 0; x < std::min(axes[2].stride, axes[2].out); ++x) {
+        const Phase phase = make_phase(axes, {z, y, x});
+        gather_weights(plan, axes, phase, operands.w, weights);
+        OPENRKNN_TRY(Tensor part, Tensor::make(DType::kFloat32, Shape{channels, phase.geometry.out_pixels()}));
+        float* result = part.mutable_as<float>().data();
+        multiply_patches(plan, phase.geometry, weights.data(), operands, result, nullptr);
+        scatter_phase(axes, phase, channels, result, operands.y);
+      }
+    }
+  }
+  if (!operands.fusion.present()) return {};
+  const int64_t pixels = plan.out_pixels();
+  parallel_for(channels, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      operands.fusion.apply(c % plan.out_channels, c * pixels, pixels, operands.y + c * pixels);
+    }
+  });
+  return {};
+}
+
+}  // namespace openrknn::cpu

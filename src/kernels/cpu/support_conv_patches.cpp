@@ -1,0 +1,70 @@
+#include "kernels/cpu/support_conv_patches.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.hpp"
+
+namespace openrknn::cpu {
+namespace {
+
+// Output positions [x, x + count) of the innermost axis: input positions start, start + step, ...; zeros outside.
+void copy_line(const float* line, int64_t extent, int64_t start, int64_t step, int64_t count, float* to) {
+  const int64_t lead = start < 0 ? std::min(count, ceil_div(-start, step)) : 0;
+  const int64_t inside = start < extent ? ceil_div(extent - start, step) : 0;
+  const int64_t end = std::clamp(inside, lead, count);
+  std::fill(to, to + lead, 0.0F);
+  if (step == 1) {
+    if (end > lead) std::memcpy(to + lead, line + start + lead, static_cast<size_t>(end - lead) * sizeof(float));
+  } else {
+    for (int64_t i = lead; i < end; ++i) to[i] = line[start + i * step];
+  }
+  std::fill(to + end, to + count, 0.0F);
+}
+
+}  // namespace
+
+int64_t PatchGeometry::taps() const {
+  int64_t n = 1;
+  for (const PatchAxis& axis : axes) n *= static_cast<int64_t>(axis.offsets.size());
+  return n;
+}
+
+bool PatchGeometry::identity() const {
+  return std::all_of(axes.begin(), axes.end(), [](const PatchAxis& a) {
+    return a.in == a.out && (a.step == 1 || a.out == 1) && a.offsets.size() == 1 && a.offsets[0] == 0;
+  });
+}
+
+void PatchSource::row(int64_t k, int64_t first, int64_t count, float* to) const {
+  const auto& [outer, middle, inner] = geometry_->axes;
+  const auto n1 = static_cast<int64_t>(middle.offsets.size());
+  const auto n2 = static_cast<int64_t>(inner.offsets.size());
+  const int64_t taps = geometry_->taps();
+  const float* channel = channels_ + k / taps * geometry_->in_pixels();
+  const int64_t offset0 = outer.offsets[static_cast<size_t>(k % taps / (n1 * n2))];
+  const int64_t offset1 = middle.offsets[static_cast<size_t>(k % (n1 * n2) / n2)];
+  const int64_t offset2 = inner.offsets[static_cast<size_t>(k % n2)];
+  int64_t x = first % inner.out;
+  int64_t y = first / inner.out % middle.out;
+  int64_t z = first / (inner.out * middle.out);
+  while (count > 0) {
+    const int64_t piece = std::min(count, inner.out - x);
+    const int64_t iz = z * outer.step + offset0;
+    const int64_t iy = y * middle.step + offset1;
+    if (iz < 0 || iz >= outer.in || iy < 0 || iy >= middle.in) {
+      std::fill(to, to + piece, 0.0F);
+    } else {
+      copy_line(channel + (iz * middle.in + iy) * inner.in, inner.in, x * inner.step + offset2, inner.step, piece, to);
+    }
+    to += piece;
+    count -= piece;
+    x = 0;
+    if (++y == middle.out) {
+      y = 0;
+      ++z;
+    }
+  }
+}
+
+}  // namespace openrknn::cpu
