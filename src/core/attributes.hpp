@@ -1,6 +1,7 @@
 // Named attributes of a node or task: ONNX's kinds, subgraphs aside.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -31,7 +32,11 @@ class Attributes {
   std::vector<float> floats_or(std::string_view name, std::vector<float> fallback) const;
 
   void set(std::string_view name, Attribute value) { values_.insert_or_assign(std::string(name), std::move(value)); }
-  void set(std::string_view name, int value) { set(name, Attribute(int64_t{value})); }
+  // Numbers keep their kind: without these, a float or a long would silently become an int.
+  template <std::integral T>
+  void set(std::string_view name, T value) { set(name, Attribute(static_cast<int64_t>(value))); }
+  template <std::floating_point T>
+  void set(std::string_view name, T value) { set(name, Attribute(static_cast<float>(value))); }
   void set(std::string_view name, const char* value) { set(name, Attribute(std::string(value))); }
   void erase(std::string_view name);
   bool empty() const { return values_.empty(); }
