@@ -231,6 +231,7 @@ struct Program {
   int64_t arena_size = 0;
   int64_t arena_lower_bound = 0;  // the largest sum of live bytes in this order
   int64_t cbuf_bytes = 0;         // convolution buffer: what strict mode lets one tile hold
+  int64_t cbuf_bank_bytes = 32768;  // of one bank, the unit of Tile::data_banks and weight_banks
   std::string custom_string;
   std::string provenance;         // JSON text: source file name, its checksum, config, tool version
   std::string graph_text;         // the optimised graph, opaque here
