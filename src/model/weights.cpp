@@ -84,6 +84,21 @@ int64_t plain_bytes(const Convolution& conv, const CubePlan& p) {
   return int64_t{conv.out_channels} * (conv.mode == ConvMode::kDepthwise ? 1 : conv.in_channels) * p.taps * p.size;
 }
 
+// Calls f with a zero of an unsigned type of `size` bytes. Blobs and vectors are aligned for it.
+template <typename F>
+void with_element(int64_t size, F&& f) {
+  switch (size) {
+    case 1:
+      return f(uint8_t{0});
+    case 2:
+      return f(uint16_t{0});
+    case 4:
+      return f(uint32_t{0});
+    default:
+      return;
+  }
+}
+
 struct ParamPlan {
   int64_t group;  // channels a group
   int64_t bytes() const { return group * 8; }
@@ -103,14 +118,14 @@ int64_t packed_weight_bytes(const Convolution& conv) {
 std::vector<std::byte> pack_weights(const Convolution& conv, std::span<const std::byte> plain) {
   const CubePlan p = plan_of(conv);
   std::vector<std::byte> packed(static_cast<size_t>(packed_weight_bytes(conv)));
-  for_elements(conv, p, [&](int64_t at, int64_t oc, int64_t ic, int64_t tap) {
-    std::byte* to = packed.data() + at * p.size;
-    if (oc < conv.out_channels && ic >= 0) {
-      std::memcpy(to, plain.data() + plain_index(conv, p, oc, ic, tap) * p.size, static_cast<size_t>(p.size));
-    } else {
-      const int64_t padding = padding_value(conv, oc);
-      std::memcpy(to, &padding, static_cast<size_t>(p.size));
-    }
+  with_element(p.size, [&](auto tag) {
+    using T = decltype(tag);
+    const auto* from = reinterpret_cast<const T*>(plain.data());
+    auto* to = reinterpret_cast<T*>(packed.data());
+    for_elements(conv, p, [&](int64_t at, int64_t oc, int64_t ic, int64_t tap) {
+      const bool real = oc < conv.out_channels && ic >= 0;
+      to[at] = real ? from[plain_index(conv, p, oc, ic, tap)] : static_cast<T>(padding_value(conv, oc));
+    });
   });
   return packed;
 }
@@ -118,12 +133,50 @@ std::vector<std::byte> pack_weights(const Convolution& conv, std::span<const std
 std::vector<std::byte> unpack_weights(const Convolution& conv, std::span<const std::byte> packed) {
   const CubePlan p = plan_of(conv);
   std::vector<std::byte> plain(static_cast<size_t>(plain_bytes(conv, p)));
-  for_elements(conv, p, [&](int64_t at, int64_t oc, int64_t ic, int64_t tap) {
-    if (oc >= conv.out_channels || ic < 0) return;
-    std::memcpy(plain.data() + plain_index(conv, p, oc, ic, tap) * p.size, packed.data() + at * p.size,
-                static_cast<size_t>(p.size));
+  with_element(p.size, [&](auto tag) {
+    using T = decltype(tag);
+    const auto* from = reinterpret_cast<const T*>(packed.data());
+    auto* to = reinterpret_cast<T*>(plain.data());
+    for_elements(conv, p, [&](int64_t at, int64_t oc, int64_t ic, int64_t tap) {
+      if (oc < conv.out_channels && ic >= 0) to[plain_index(conv, p, oc, ic, tap)] = from[at];
+    });
   });
   return plain;
+}
+
+std::vector<std::byte> unpack_weights_taps_first(const Convolution& conv, std::span<const std::byte> packed, int64_t oc,
+                                                 int64_t ocs, int64_t first) {
+  const CubePlan p = plan_of(conv);
+  const bool depthwise = conv.mode == ConvMode::kDepthwise;
+  const int64_t inputs = depthwise ? 1 : conv.in_channels;
+  std::vector<std::byte> out(static_cast<size_t>(ocs * inputs * p.taps * p.size));
+  const int64_t skipped = first / p.group_size * p.group_elements();
+  std::byte* to = out.data();
+  // A copy of a run of lanes: channels of one depthwise tap, or the live lanes of one slice.
+  const auto copy = [&](int64_t at, int64_t count) {
+    std::memcpy(to, packed.data() + (at - skipped) * p.size, static_cast<size_t>(count * p.size));
+    to += count * p.size;
+  };
+  if (depthwise) {
+    for (int64_t tap = 0; tap < p.taps; ++tap) {
+      for (int64_t c = oc; c < oc + ocs;) {
+        const int64_t run = std::min(oc + ocs - c, p.group_size - c % p.group_size);
+        copy((c / p.group_size * p.taps + tap) * p.group_size + c % p.group_size, run);
+        c += run;
+      }
+    }
+    return out;
+  }
+  for (int64_t k = oc; k < oc + ocs; ++k) {
+    for (int64_t tap = 0; tap < p.taps; ++tap) {
+      for (int64_t s = 0; s < p.slices; ++s) {
+        const int64_t at = k / p.group_size * p.group_elements() + p.slice_start(s) +
+                           (tap * p.group_size + k % p.group_size) * p.lanes(s);
+        copy(at, std::min(p.slice_lanes, inputs - s * p.slice_lanes));
+      }
+    }
+  }
+  return out;
 }
 
 std::pair<int64_t, int64_t> weight_range(const Convolution& conv, int64_t oc, int64_t ocs) {
