@@ -84,6 +84,8 @@ class Tensor {
   // The same elements under another shape of equal size; storage is shared.
   Tensor reshaped(const Shape& shape) const;
   bool defined() const { return dtype_ != DType::kUndefined; }
+  // No other Tensor shares the storage: writing needs no copy.
+  bool unique() const { return storage_.use_count() <= 1; }
 
  private:
   DType dtype_ = DType::kUndefined;
