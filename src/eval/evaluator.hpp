@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/tensor.hpp"
@@ -28,6 +29,9 @@ class Evaluator {
   const Graph* graph_ = nullptr;
   std::vector<NodeId> order_;
   std::vector<std::vector<ValueId>> dies_after_;  // per step of order_
+  size_t slots_ = 0;                              // one per value id
+  // The last step that makes a tensor of a type and size: until then freed ones are kept for it.
+  std::map<std::pair<DType, int64_t>, size_t> last_made_;
 };
 
 // Seeded inputs for a graph without data: uniform in [0, 1) for floats, small integers otherwise.

@@ -1,0 +1,242 @@
+#include "eval/evaluator.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "kernels/cpu/registry.hpp"
+#include "ops/evaluate.hpp"
+#include "ops/registry.hpp"
+
+namespace openrknn::eval {
+namespace {
+
+std::string place_of(const Graph& graph, const Node& node) {
+  return fmt::format("{}node '{}' ({})", graph.source_file.empty() ? "" : graph.source_file + ": ", node.name, node.op);
+}
+
+// The first result is the first operand under another shape: no element is touched.
+bool is_view(const Node& node) {
+  static constexpr std::string_view kViews[] = {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"};
+  return std::find(std::begin(kViews), std::end(kViews), node.op) != std::end(kViews) && node.outputs.size() == 1;
+}
+
+std::string type_text(DType dtype, const Shape& shape) {
+  return fmt::format("{} {}", dtype_name(dtype), shape.to_string());
+}
+
+Status check_inputs(const Graph& graph, const Tensors& inputs) {
+  std::vector<std::string> known;
+  for (const ValueId id : graph.inputs()) known.push_back(graph.value(id).name);
+  for (const auto& [name, tensor] : inputs) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return Error{ErrorCode::kNotFound, "cannot run the graph", fmt::format("input '{}'", name),
+                 "the graph has no such input", fmt::format("its inputs are {}", join_names(known))};
+  }
+  for (const ValueId id : graph.inputs()) {
+    const Value& value = graph.value(id);
+    const auto given = inputs.find(value.name);
+    const std::string expected =
+        value.shape ? type_text(value.dtype, *value.shape) : std::string(dtype_name(value.dtype));
+    if (given == inputs.end() || !given->second.defined()) {
+      return Error{ErrorCode::kInvalidArgument, "cannot run the graph", fmt::format("input '{}'", value.name),
+                   "no data given", fmt::format("give {}", expected)};
+    }
+    const Tensor& tensor = given->second;
+    if (tensor.dtype() != value.dtype || (value.shape && !(tensor.shape() == *value.shape))) {
+      return Error{ErrorCode::kShape, "cannot run the graph", fmt::format("input '{}'", value.name),
+                   fmt::format("given {}, expected {}", type_text(tensor.dtype(), tensor.shape()), expected),
+                   "convert or reshape the data"};
+    }
+  }
+  return {};
+}
+
+Status check_kernels(const Graph& graph, const std::vector<NodeId>& order) {
+  std::vector<std::string> missing;
+  for (const NodeId id : order) {
+    const Node& node = graph.node(id);
+    if (cpu::kernels().find(node.op) == nullptr) missing.push_back(fmt::format("'{}' ({})", node.name, node.op));
+  }
+  if (missing.empty()) return {};
+  return Error{ErrorCode::kUnsupported, "cannot evaluate the graph", graph.source_file,
+               fmt::format("no float kernel for {}", join_names(missing)), "cut the graph before these nodes"};
+}
+
+}  // namespace
+
+Result<Evaluator> Evaluator::make(const Graph& graph) {
+  Evaluator made;
+  made.graph_ = &graph;
+  OPENRKNN_TRY(made.order_, graph.topological_order());
+  OPENRKNN_CHECK_OK(check_kernels(graph, made.order_));
+  for (const ValueId id : graph.values()) made.slots_ = std::max<size_t>(made.slots_, id.index + size_t{1});
+
+  constexpr size_t kNever = SIZE_MAX;
+  std::vector<size_t> last_use(made.slots_, kNever);
+  for (size_t step = 0; step < made.order_.size(); ++step) {
+    const Node& node = graph.node(made.order_[step]);
+    for (const ValueId id : node.inputs) {
+      if (id.valid()) last_use[id.index] = step;
+    }
+    for (const ValueId id : node.outputs) {
+      if (!id.valid()) continue;
+      last_use[id.index] = step;  // a result without readers dies where it is made
+      const Value& value = graph.value(id);
+      if (value.shape) made.last_made_[{value.dtype, value.shape->elements()}] = step;
+    }
+  }
+  made.dies_after_.resize(made.order_.size());
+  for (const ValueId id : graph.values()) {
+    if (last_use[id.index] == kNever || graph.is_output(id) || graph.constant(id) != nullptr) continue;
+    made.dies_after_[last_use[id.index]].push_back(id);
+  }
+  return made;
+}
+
+namespace {
+
+// The state of one run.
+class Run {
+ public:
+  Run(const Graph& graph, size_t slots, const std::map<std::pair<DType, int64_t>, size_t>& last_made)
+      : graph_(graph), last_made_(last_made), tensors_(slots) {}
+
+  void set(ValueId id, Tensor tensor) { tensors_[id.index] = std::move(tensor); }
+
+  const Tensor& get(ValueId id) const {
+    static const Tensor absent;
+    if (!id.valid()) return absent;
+    const Tensor* constant = graph_.constant(id);
+    return constant != nullptr ? *constant : tensors_[id.index];
+  }
+
+  Status step(const Node& node) {
+    if (is_view(node)) return view(node);
+    const bool shaped = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
+      return !id.valid() || (graph_.value(id).shape && graph_.value(id).dtype != DType::kUndefined);
+    });
+    return shaped ? run_kernel(node) : run_inferred(node);
+  }
+
+  void release(ValueId id, size_t step) {
+    Tensor tensor = std::move(tensors_[id.index]);
+    tensors_[id.index] = Tensor();
+    if (!tensor.defined() || !tensor.unique()) return;
+    const std::pair<DType, int64_t> key{tensor.dtype(), tensor.elements()};
+    const auto last = last_made_.find(key);
+    if (last != last_made_.end() && last->second > step) free_[key].push_back(std::move(tensor));
+  }
+
+ private:
+  Status view(const Node& node) {
+    const Tensor& from = get(node.inputs[0]);
+    const Value& type = graph_.value(node.outputs[0]);
+    if (!type.shape) return run_inferred(node);
+    if (type.shape->elements() != from.elements() || type.dtype != from.dtype()) {
+      return Error{ErrorCode::kShape, "the operator cannot be evaluated", "",
+                   fmt::format("{} for an operand {}", type_text(type.dtype, *type.shape),
+                               type_text(from.dtype(), from.shape())),
+                   "repair the model"};
+    }
+    set(node.outputs[0], from.reshaped(*type.shape));
+    return {};
+  }
+
+  Result<Tensor> take(DType dtype, const Shape& shape) {
+    const auto free = free_.find({dtype, shape.elements()});
+    if (free == free_.end() || free->second.empty()) return Tensor::make(dtype, shape);
+    Tensor tensor = free->second.back().reshaped(shape);
+    free->second.pop_back();
+    return tensor;
+  }
+
+  Status run_kernel(const Node& node) {
+    inputs_.clear();
+    outputs_.clear();
+    for (const ValueId id : node.inputs) inputs_.push_back(get(id).view());
+    for (const ValueId id : node.outputs) {
+      outputs_.emplace_back();
+      if (!id.valid()) continue;
+      const Value& value = graph_.value(id);
+      OPENRKNN_TRY(Tensor tensor, take(value.dtype, *value.shape));
+      set(id, std::move(tensor));
+      outputs_.back() = tensors_[id.index].mutable_view();
+    }
+    return cpu::kernels().find(node.op)({inputs_, outputs_, node.attributes});
+  }
+
+  // The shapes depend on data: they are inferred from the operands at hand.
+  Status run_inferred(const Node& node) {
+    std::vector<Tensor> operands;
+    for (const ValueId id : node.inputs) operands.push_back(get(id));
+    OPENRKNN_TRY(auto results, ops::evaluate(node.op, node.attributes, operands, node.outputs.size()));
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (node.outputs[i].valid()) set(node.outputs[i], std::move(results[i]));
+    }
+    return {};
+  }
+
+  const Graph& graph_;
+  const std::map<std::pair<DType, int64_t>, size_t>& last_made_;
+  std::vector<Tensor> tensors_;
+  std::map<std::pair<DType, int64_t>, std::vector<Tensor>> free_;
+  std::vector<TensorView> inputs_;
+  std::vector<MutableTensorView> outputs_;
+};
+
+}  // namespace
+
+Result<Tensors> Evaluator::run(const Tensors& inputs, const Observer& observer) const {
+  OPENRKNN_CHECK_OK(check_inputs(*graph_, inputs));
+  Run run(*graph_, slots_, last_made_);
+  for (const ValueId id : graph_->inputs()) {
+    run.set(id, inputs.find(graph_->value(id).name)->second);
+    if (observer) observer(id, run.get(id).view());
+  }
+  for (size_t step = 0; step < order_.size(); ++step) {
+    const Node& node = graph_->node(order_[step]);
+    if (auto status = run.step(node); !status.ok()) return status.error().within(place_of(*graph_, node));
+    for (const ValueId id : node.outputs) {
+      if (id.valid() && observer) observer(id, run.get(id).view());
+    }
+    for (const ValueId id : dies_after_[step]) run.release(id, step);
+  }
+  Tensors outputs;
+  for (const ValueId id : graph_->outputs()) outputs[graph_->value(id).name] = run.get(id);
+  return outputs;
+}
+
+namespace {
+
+// SplitMix64: small, and the same everywhere.
+uint64_t next_random(uint64_t& state) {
+  uint64_t z = state += 0x9E3779B97F4A7C15U;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+Tensors seeded_inputs(const Graph& graph, uint64_t seed) {
+  Tensors inputs;
+  for (const ValueId id : graph.inputs()) {
+    const Value& value = graph.value(id);
+    if (!value.shape || dtype_size(value.dtype) == 0) continue;
+    uint64_t state = seed * 1000003U + inputs.size();
+    std::vector<float> values(static_cast<size_t>(value.shape->elements()));
+    for (float& v : values) {
+      const uint64_t r = next_random(state);
+      // 24 bits make every float in [0, 1) exact; integers are 0 to 9 (bool: 0 or 1).
+      v = is_float(value.dtype) ? static_cast<float>(r >> 40) * 0x1p-24F
+                                : static_cast<float>(r % (value.dtype == DType::kBool ? 2U : 10U));
+    }
+    const Tensor floats = Tensor::from(*value.shape, values);
+    inputs[value.name] = value.dtype == DType::kFloat32 ? floats : cast(floats.view(), value.dtype);
+  }
+  return inputs;
+}
+
+}  // namespace openrknn::eval
