@@ -28,8 +28,8 @@ using SampleSource = std::function<Result<std::optional<eval::Tensors>>()>;
 Result<Ranges> calibrate(const Graph& graph, const SampleSource& next, int64_t expected_samples);
 
 // Sets Value::quant on every value that an int8 node reads or writes: ranges shared where the operation demands it
-// (MaxPool, Reshape, Transpose, Concat in place), cut where the activation's range is known. Weights: per channel or per layer,
-// asymmetric, widened to 0.
+// (MaxPool, Reshape, Transpose, Concat in place), cut where the activation's range is known. Weights: per channel or
+// per layer, asymmetric, widened to 0.
 Status assign_params(Graph& graph, const Placement& placement, const Ranges& ranges, const std::string& method);
 
 }  // namespace openrknn::quant

@@ -13,7 +13,7 @@ namespace openrknn::quant {
 enum class Engine : uint8_t { kNpu, kCpu };
 
 enum class Format : uint8_t {
-  kInt8,     // w8a8
+  kInt8,  // w8a8
   kFloat16,
   kFloat32,  // CPU tasks, plain layout
   kRaw,      // integers and booleans as they are (CPU)
@@ -32,8 +32,8 @@ struct Placement {
 };
 
 struct PlacementOptions {
-  std::string dtype = "w8a8";                          // "w8a8" or "fp16"
-  std::map<std::string, std::string> layer_dtype;      // tensor name or alias -> "fp16", "w8a8"
+  std::string dtype = "w8a8";                      // "w8a8" or "fp16"
+  std::map<std::string, std::string> layer_dtype;  // tensor name or alias -> "fp16", "w8a8"
 };
 
 // Fails for a dtype that the target lacks, and for layer names that no value has (near names are listed).

@@ -1,0 +1,155 @@
+#include "quant/placement.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "quant/rules.hpp"
+
+namespace openrknn::quant {
+namespace {
+
+Error unknown_layer(const Graph& graph, const std::string& name) {
+  std::vector<std::string> known;
+  for (const ValueId id : graph.values()) {
+    if (!graph.value(id).producer.valid()) continue;
+    known.push_back(graph.value(id).name);
+    known.insert(known.end(), graph.value(id).aliases.begin(), graph.value(id).aliases.end());
+  }
+  const auto near = near_names(name, known);
+  return Error{ErrorCode::kNotFound, "unknown tensor in the layer formats", name,
+               "no node of the optimised graph produces it",
+               near.empty() ? "list the tensors with `openrknn inspect`" : "near names: " + join_names(near)};
+}
+
+Result<Format> format_from_name(const std::string& name) {
+  if (name == "w8a8" || name == "int8") return Format::kInt8;
+  if (name == "fp16" || name == "float16") return Format::kFloat16;
+  return Error{ErrorCode::kUnsupported, "number format not available", name,
+               "this version has w8a8 (int8) and fp16 (float16)", "choose one of them"};
+}
+
+bool all_float(const Graph& graph, const Node& node) {
+  return std::all_of(node.outputs.begin(), node.outputs.end(),
+                     [&](ValueId id) { return !id.valid() || is_float(graph.value(id).dtype); });
+}
+
+// The format in which a value is stored by whoever makes it; graph inputs and constants take the wanted one.
+Format stored_format(const Graph& graph, const Placement& placement, ValueId id, Format wanted) {
+  const Value& v = graph.value(id);
+  if (!is_float(v.dtype)) return Format::kRaw;
+  if (!v.producer.valid()) return wanted;
+  const NodePlacement& p = placement.at(v.producer);
+  return p.format == Format::kFloat32 ? wanted : p.format;
+}
+
+class Placer {
+ public:
+  Placer(const Graph& graph, const target::Target& target, Format wanted, std::map<NodeId, Format> asked)
+      : graph_(graph), target_(target), wanted_(wanted), asked_(std::move(asked)) {}
+
+  Result<Placement> run() {
+    OPENRKNN_TRY(const auto order, graph_.topological_order());
+    for (const NodeId id : order) {
+      const Node& node = graph_.node(id);
+      placement_.nodes[id] = place_node(id, node);
+    }
+    return std::move(placement_);
+  }
+
+ private:
+  NodePlacement place_node(NodeId id, const Node& node) {
+    if (!all_float(graph_, node)) {
+      const auto refusal = npu_refuses(graph_, node, target_, wanted_);
+      return {Engine::kCpu, Format::kRaw, refusal ? refusal->limit : "npu.dtypes",
+              refusal ? refusal->reason : "integer or boolean operands"};
+    }
+    const Format format = format_of(id, node);
+    if (format == Format::kFloat16 && !target_.supports("fp16")) {
+      return cpu(node,
+                 {"dtype.fp16",
+                  fmt::format("{} computes in fp16 only, which {} lacks (spec/sdk.md C.1)", node.op, target_.title)},
+                 format);
+    }
+    if (auto refusal = npu_refuses(graph_, node, target_, format)) {
+      // A format that the operator lacks on this NPU may still be the other one.
+      if (format == Format::kInt8 && refusal->limit == "npu.ops" && target_.supports("fp16") &&
+          !npu_refuses(graph_, node, target_, Format::kFloat16)) {
+        return {Engine::kNpu, Format::kFloat16, "", ""};
+      }
+      return cpu(node, *refusal, format);
+    }
+    return {Engine::kNpu, format, "", ""};
+  }
+
+  NodePlacement cpu(const Node& node, const Refusal& refusal, Format format) const {
+    // Moving raw elements needs no float numbers: the format stays.
+    const Format kept = is_movement(node.op) ? format : Format::kFloat32;
+    return {Engine::kCpu, kept, refusal.limit, refusal.reason};
+  }
+
+  Format format_of(NodeId id, const Node& node) const {
+    const auto asked = asked_.find(id);
+    switch (format_role(node)) {
+      case FormatRole::kFollows: {
+        if (asked != asked_.end()) return asked->second;
+        if (node.op != "Concat") return stored_format(graph_, placement_, node.inputs[0], wanted_);
+        const bool any_int8 = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
+          return stored_format(graph_, placement_, v, wanted_) == Format::kInt8;
+        });
+        return any_int8 ? Format::kInt8 : Format::kFloat16;
+      }
+      case FormatRole::kHalf:
+        return Format::kFloat16;
+      case FormatRole::kOwn:
+        return asked != asked_.end() ? asked->second : wanted_;
+    }
+    return wanted_;
+  }
+
+  const Graph& graph_;
+  const target::Target& target_;
+  Format wanted_;
+  std::map<NodeId, Format> asked_;
+  Placement placement_;
+};
+
+}  // namespace
+
+std::string_view format_name(Format format) {
+  switch (format) {
+    case Format::kInt8:
+      return "int8";
+    case Format::kFloat16:
+      return "float16";
+    case Format::kFloat32:
+      return "float32";
+    case Format::kRaw:
+      return "raw";
+  }
+  return "?";
+}
+
+Result<Placement> place(const Graph& graph, const target::Target& target, const PlacementOptions& options) {
+  if (!target.supports(options.dtype)) {
+    return Error{ErrorCode::kUnsupported, "number format not available on the target", options.dtype,
+                 fmt::format("{} has {}", target.name, join_names(target.dtypes)), "choose one of them with --dtype"};
+  }
+  OPENRKNN_TRY(const Format wanted, format_from_name(options.dtype));
+  std::map<NodeId, Format> asked;
+  for (const auto& [name, dtype] : options.layer_dtype) {
+    const auto value = graph.find_value(name);
+    if (!value || !graph.value(*value).producer.valid()) return unknown_layer(graph, name);
+    auto format = format_from_name(dtype);
+    if (!format.ok()) return format.error().within(name);
+    if (*format == Format::kFloat16 && !target.supports("fp16")) {
+      return Error{ErrorCode::kUnsupported, "number format not available on the target", name + "=" + dtype,
+                   target.name + " has no fp16", "leave the layer in w8a8"};
+    }
+    asked[graph.value(*value).producer] = *format;
+  }
+  return Placer(graph, target, wanted, std::move(asked)).run();
+}
+
+}  // namespace openrknn::quant

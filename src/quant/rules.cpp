@@ -1,0 +1,250 @@
+#include "quant/rules.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+#include "base/text.hpp"
+
+namespace openrknn::quant {
+namespace {
+
+const std::set<std::string, std::less<>> kMovement = {
+    "Concat",  "Split",   "Slice",   "Pad",       "Transpose",    "Tile",         "Expand",   "Gather",
+    "Reshape", "Flatten", "Squeeze", "Unsqueeze", "DepthToSpace", "SpaceToDepth", "Identity", "Dropout"};
+const std::set<std::string, std::less<>> kHalfOnly = {
+    "Softmax", "LayerNormalization", "InstanceNormalization", "Div", "MatMul", "Pow", "Sqrt"};
+
+const std::set<std::string, std::less<>> kActivations = {"Relu",    "Clip",        "LeakyRelu", "PRelu", "Sigmoid",
+                                                         "Tanh",    "HardSigmoid", "HardSwish", "Elu",   "Softplus",
+                                                         "exSwish", "exGelu",      "exMish"};
+
+struct Rule {
+  const Graph& graph;
+  const Node& node;
+  const target::Target& target;
+  Format format;
+
+  const Shape& shape(size_t i) const { return *graph.value(node.inputs[i]).shape; }
+  bool has(size_t i) const { return i < node.inputs.size() && node.inputs[i].valid(); }
+  const Shape& out() const { return *graph.value(node.outputs[0]).shape; }
+
+  // A refusal when value exceeds the named limit.
+  std::optional<Refusal> at_most(std::string_view limit, int64_t value, std::string_view what) const {
+    const target::Limit& l = target.limit(limit);
+    if (value <= l.value) return std::nullopt;
+    return Refusal{std::string(limit), fmt::format("{} is {}, at most {} ({})", what, value, l.value, l.source)};
+  }
+  Refusal unsupported(std::string_view what) const {
+    return Refusal{"npu.ops", fmt::format("{} ({})", what, "spec/sdk.md C.2")};
+  }
+};
+
+// The first refusal of several checks.
+template <typename... Checks>
+std::optional<Refusal> first_of(Checks&&... checks) {
+  std::optional<Refusal> refusal;
+  (void)(((refusal = checks), refusal.has_value()) || ...);
+  return refusal;
+}
+
+int64_t largest(const std::vector<int64_t>& v) { return v.empty() ? 0 : *std::max_element(v.begin(), v.end()); }
+
+std::optional<Refusal> convolution(const Rule& r) {
+  const Node& n = r.node;
+  if (r.graph.constant(n.inputs[1]) == nullptr)
+    return r.unsupported("its weights are computed at run time, on the NPU they must be constant");
+  const bool transposed = n.op == "ConvTranspose";
+  const Shape& w = r.shape(1);
+  const int64_t group = n.attributes.int_or("group", 1);
+  const int64_t in_channels = r.shape(0)[1];
+  const bool depthwise = group > 1 && group == in_channels && r.out()[1] == in_channels;
+  int64_t kernel = 1;
+  for (int i = 2; i < w.rank(); ++i) kernel = std::max(kernel, w[i]);
+  const std::string family = transposed ? "deconv" : depthwise ? "depthwise" : "conv";
+  const int64_t pad = largest(n.attributes.ints_or("pads", {}));
+  const int64_t stride = largest(n.attributes.ints_or("strides", {1}));
+  const int64_t dilation = largest(n.attributes.ints_or("dilations", {1}));
+  auto refusal =
+      first_of(r.at_most(family + ".kernel.max", kernel, "the kernel"), r.at_most("conv.pad.max", pad, "a pad"));
+  if (refusal) return refusal;
+  if (!transposed) {
+    return first_of(r.at_most("conv.stride.max", stride, "a stride"),
+                    r.at_most("conv.dilation.max", dilation, "a dilation"));
+  }
+  if (auto too_large = r.at_most("deconv.stride.max", stride, "a stride")) return too_large;
+  const target::Limit& power_of_two = r.target.limit("deconv.stride.power_of_two");
+  for (const int64_t s : n.attributes.ints_or("strides", {1})) {
+    if (power_of_two.value != 0 && (s & (s - 1)) != 0) {
+      return Refusal{"deconv.stride.power_of_two",
+                     fmt::format("stride {}, the NPU has 1, 2, 4, 8 ({})", s, power_of_two.source)};
+    }
+  }
+  if (dilation > 1 && kernel > 1)
+    return Refusal{"deconv.dilated.kernel.max",
+                   fmt::format("dilation {} with a kernel above 1 x 1 (spec/sdk.md C.2)", dilation)};
+  if (group > 1 && !depthwise)
+    return Refusal{"deconv.group",
+                   fmt::format("{} groups of {} channels: 1 or one a channel (spec/sdk.md C.2)", group, in_channels)};
+  return std::nullopt;
+}
+
+std::optional<Refusal> pool(const Rule& r) {
+  const Node& n = r.node;
+  const bool average = n.op == "AveragePool";
+  const auto pads = n.attributes.ints_or("pads", {});
+  if (average && largest(pads) > 0 && n.attributes.int_or("count_include_pad", 0) == 0) {
+    return Refusal{"pool.count_include_pad", "the NPU's average counts the padding (spec/sdk.md C.2, npu.md 3.11)"};
+  }
+  if (average && n.attributes.int_or("ceil_mode", 0) != 0) {
+    return Refusal{"pool.ceil_mode", "ceil_mode with an average (spec/sdk.md C.2)"};
+  }
+  if (largest(n.attributes.ints_or("dilations", {1})) > 1)
+    return Refusal{"pool.dilation", "dilated pooling (spec/sdk.md C.2)"};
+  int64_t extent = 0;
+  for (int i = 1; i < r.shape(0).rank(); ++i) extent = std::max(extent, r.shape(0)[i]);
+  return first_of(r.at_most("pool.kernel.max", largest(n.attributes.ints_or("kernel_shape", {1})), "the kernel"),
+                  r.at_most("pool.stride.max", largest(n.attributes.ints_or("strides", {1})), "a stride"),
+                  r.at_most("pool.pad.max", largest(pads), "a pad"), r.at_most("pool.extent.max", extent, "an extent"));
+}
+
+std::optional<Refusal> global_pool(const Rule& r) {
+  int64_t extent = 0;
+  for (int i = 2; i < r.shape(0).rank(); ++i) extent = std::max(extent, r.shape(0)[i]);
+  return r.at_most("pool.kernel.max", extent, "the window");
+}
+
+// Broadcasts of spec/sdk.md C.1 "BC": one operand whole, the other with extent 1 in the patterns named there.
+std::optional<Refusal> elementwise(const Rule& r) {
+  const Shape& out = r.out();
+  for (size_t i = 0; i < r.node.inputs.size(); ++i) {
+    const Shape& s = r.shape(i);
+    if (s == out || s.elements() == 1 || r.graph.constant(r.node.inputs[i]) != nullptr) continue;
+    if (s.rank() != out.rank())
+      return Refusal{"elementwise.broadcast",
+                     fmt::format("{} against {}: ranks differ (spec/sdk.md C.1)", s.to_string(), out.to_string())};
+    if (s.rank() != 4) {
+      // [N, C] and [N, C, L] are cubes too: a broadcast over the channels alone or over the row alone.
+      continue;
+    }
+    const auto one = [&](int axis) { return s[axis] == 1 && out[axis] != 1; };
+    const bool legal = !one(0) && !(one(1) && one(2) && one(3)) && (one(2) || one(3));
+    if (!legal)
+      return Refusal{"elementwise.broadcast",
+                     fmt::format("{} against {} is no broadcast of spec/sdk.md C.1", s.to_string(), out.to_string())};
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> transpose(const Rule& r) {
+  // An inner permutation of spec/sdk.md C.4 in the cube's four dims; tall planes do not fit its buffers.
+  const Shape& s = r.shape(0);
+  int64_t plane = 1;
+  for (int i = std::max(0, s.rank() - 2); i < s.rank(); ++i) plane *= s[i];
+  const int64_t p = r.target.limit("transpose.p").value;
+  if (plane >= 2 * p) {
+    return Refusal{"transpose.p", fmt::format("a plane of {} elements, below {} ({})", plane, 2 * p,
+                                              r.target.limit("transpose.p").source)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> slice(const Rule& r) {
+  if (const Tensor* steps = r.has(4) ? r.graph.constant(r.node.inputs[4]) : nullptr) {
+    for (const int64_t step : to_ints(steps->view())) {
+      if (step != 1) return Refusal{"slice.step", fmt::format("step {} (spec/sdk.md C.2)", step)};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> activation(const Rule& r) {
+  if (r.node.op == "Elu" && r.node.attributes.float_or("alpha", 1.0F) != 1.0F) {
+    return Refusal{"elu.alpha",
+                   fmt::format("alpha {}, the NPU has 1 (spec/sdk.md C.2)", r.node.attributes.float_or("alpha", 1.0F))};
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> pad(const Rule& r) {
+  const std::string mode = r.node.attributes.string_or("mode", "constant");
+  if (mode == "constant" || mode == "reflect") return std::nullopt;
+  return Refusal{"pad.mode", fmt::format("mode {} (spec/sdk.md C.2)", mode)};
+}
+
+std::optional<Refusal> power(const Rule& r) {
+  const Tensor* exponent = r.node.inputs.size() > 1 ? r.graph.constant(r.node.inputs[1]) : nullptr;
+  if (exponent == nullptr || exponent->elements() != 1)
+    return Refusal{"pow.exponent", "the exponent is no constant scalar (spec/sdk.md C.2)"};
+  constexpr std::array kLegal = {0.0, 1.0, 2.0, 3.0, 0.5, -0.5};
+  const double e = to_doubles(exponent->view())[0];
+  if (std::find(kLegal.begin(), kLegal.end(), e) == kLegal.end())
+    return Refusal{"pow.exponent", fmt::format("exponent {}, the NPU has 0, 1, 2, 3, 0.5, -0.5 (spec/sdk.md C.2)", e)};
+  return std::nullopt;
+}
+
+bool is_activation(const std::string& op) { return kActivations.contains(op); }
+
+std::optional<Refusal> family_rule(const Rule& r) {
+  const std::string& op = r.node.op;
+  if (op == "Conv" || op == "ConvTranspose") return convolution(r);
+  if (op == "MaxPool" || op == "AveragePool") return pool(r);
+  if (op == "GlobalAveragePool" || op == "GlobalMaxPool") return global_pool(r);
+  if (op == "Add" || op == "Sub" || op == "Mul" || op == "Div" || op == "Max" || op == "Min") return elementwise(r);
+  if (op == "Transpose") return transpose(r);
+  if (op == "Slice") return slice(r);
+  if (op == "Pad") return pad(r);
+  if (op == "Pow") return power(r);
+  if (op == "Elu") return activation(r);
+  if (op == "Resize")
+    return Refusal{
+        "resize.factor.max",
+        "the NPU resizes by whole factors 2 to 8 where that is exactly a transposed convolution (spec/sdk.md C.2)"};
+  if (op == "Where") return Refusal{"npu.dtypes", "its mask is boolean (spec/sdk.md C.1)"};
+  if (kMovement.contains(op) || is_activation(op) || kHalfOnly.contains(op)) return std::nullopt;
+  return r.unsupported("the optimiser leaves it to the CPU");
+}
+
+DType dtype_of_format(Format f) { return f == Format::kInt8 ? DType::kInt8 : DType::kFloat16; }
+
+}  // namespace
+
+bool is_movement(const std::string& op) { return kMovement.contains(op); }
+
+bool is_npu_activation(const std::string& op) { return is_activation(op); }
+
+FormatRole format_role(const Node& node) {
+  if (is_movement(node.op) || node.op == "MaxPool" || node.op == "GlobalMaxPool" || node.op == "AveragePool" ||
+      node.op == "GlobalAveragePool") {
+    return FormatRole::kFollows;
+  }
+  return kHalfOnly.contains(node.op) ? FormatRole::kHalf : FormatRole::kOwn;
+}
+
+std::optional<Refusal> npu_refuses(const Graph& graph, const Node& node, const target::Target& target, Format format) {
+  const Rule rule{graph, node, target, format};
+  for (const ValueId id : node.outputs) {
+    if (id.valid() && !is_float(graph.value(id).dtype)) {
+      return Refusal{"npu.dtypes",
+                     fmt::format("its result is {}, the NPU computes on int8, int16 and half floats (spec/sdk.md C.1)",
+                                 dtype_name(graph.value(id).dtype))};
+    }
+  }
+  for (const ValueId id : node.outputs) {
+    if (!id.valid()) continue;
+    if (auto refusal = rule.at_most("npu.rank.max", graph.value(id).shape->rank(), "the rank")) return refusal;
+  }
+  if (!node.inputs.empty() && node.inputs[0].valid()) {
+    if (auto refusal = rule.at_most("npu.rank.max", rule.shape(0).rank(), "the rank")) return refusal;
+  }
+  if (!target.npu_runs(node.op, dtype_of_format(format))) {
+    return Refusal{"npu.ops", fmt::format("the NPU of {} has no {} in {} (spec/sdk.md C.2)", target.title, node.op,
+                                          format_name(format))};
+  }
+  return family_rule(rule);
+}
+
+}  // namespace openrknn::quant
