@@ -27,6 +27,7 @@ struct CompileOptions {
 };
 
 opt::Capabilities capabilities(const target::Target& target);
-Result<model::Program> compile(const Graph& graph, const quant::Placement& placement, const target::Target& target, const CompileOptions& options);
+Result<model::Program> compile(const Graph& graph, const quant::Placement& placement, const target::Target& target,
+                               const CompileOptions& options);
 
 }  // namespace openrknn::npu
