@@ -36,9 +36,10 @@ constexpr std::string_view kLimitNames[] = {
     "pad.reflect.extent.max",
     "pad.reflect.width.max",
     "gather.indices.rank.max",
-    "transpose.p",  // the two constants of the table in target/transpose.cpp
+    "transpose.p",  // the two constants of the table in transpose.cpp
     "transpose.q",
-    "transpose.restricted",  // 1: only five permutations
+    "transpose.restricted",  // 1: only five permutations, of long vectors
+    "transpose.table",       // permutations that the table knows; its other conditions are cited by this name
     // First layer with 1, 3 or 4 input channels: width * dilated kernel height <= window * N, where
     // N = banks - max(ceil(dilated taps / bank_taps), banks.min) must be at least 1; "exclusive" makes it <.
     "input.width.max",
