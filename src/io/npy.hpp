@@ -1,6 +1,7 @@
 // NumPy's .npy files, versions 1.0 to 3.0, C and Fortran order, either byte order.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "core/tensor.hpp"
