@@ -1,0 +1,13 @@
+#if defined(__x86_64__)
+
+#include "kernels/npu/conv_half_loops.hpp"
+#include "kernels/npu/conv_integer_loops.hpp"
+
+namespace openrknn::npu {
+
+const ConvKernels kConvKernelsAvx512 = {Ints::kLanes,     kWidePanels,   Ints::kBytes, integer_block,    dot_s8,
+                                        depthwise_s8_row, kHalfChannels, half_block,   depthwise_f16_row};
+
+}  // namespace openrknn::npu
+
+#endif

@@ -1,0 +1,149 @@
+// fp16 convolution loops. A group's products are exact in double; their sum is too when the values' spans are small
+// enough (docs/ARITHMETIC.md "Exact sums in doubles"), and then the conversion to fp32 is the one rounding. Otherwise
+// the sum's error is bounded and it counts only if both ends of the bound round to the same fp32; what remains goes to
+// the exact integers of exact_dot_f16. Contraction of products into fma changes nothing, so it is allowed in these
+// files.
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/npu/conv_blocks.hpp"
+
+namespace openrknn::npu {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kHalfLanes = 8, kHalfVectors = 4, kHalfPixels = 6;
+#elif defined(__AVX2__)
+constexpr int kHalfLanes = 4, kHalfVectors = 2, kHalfPixels = 6;
+#else
+constexpr int kHalfLanes = 2, kHalfVectors = 2, kHalfPixels = 4;
+#endif
+constexpr int kHalfChannels = kHalfLanes * kHalfVectors;
+typedef double Doubles __attribute__((vector_size(kHalfLanes * 8)));
+typedef double UnalignedDoubles __attribute__((vector_size(kHalfLanes * 8), aligned(8)));
+
+typedef float Floats __attribute__((vector_size(kHalfLanes * 4)));
+
+constexpr int kDoubleBits = 53;
+
+inline int ceil_log2(int64_t n) { return n <= 1 ? 0 : 64 - __builtin_clzll(static_cast<uint64_t>(n - 1)); }
+
+// 2^e for normal doubles.
+inline double exp2_int(int e) {
+  const uint64_t bits = static_cast<uint64_t>(e + 1023) << 52;
+  double d;
+  memcpy(&d, &bits, sizeof d);
+  return d;
+}
+
+// Adds the group's sums of one pixel, not known to be exact, to its accumulators.
+[[gnu::noinline]] void add_checked(const HalfBlock& b, int64_t pixel, const HalfStep& step, const HalfStats& x,
+                                   const HalfStats& w, const double* sums, float* accumulators) {
+  const bool special = x.span == kSpecialSpan || w.span == kSpecialSpan;
+  const auto n = static_cast<double>(step.n);
+  // n roundings of partial sums below n * 2^(tops), each at most 2^-53 of it; twice that, for what is neglected.
+  const double error = special ? 0 : n * n * exp2_int(x.top + w.top - kDoubleBits + 1);
+  for (int64_t c = 0; c < b.out_channels && c < kHalfChannels; ++c) {
+    const auto low = static_cast<float>(sums[c] - error), high = static_cast<float>(sums[c] + error);
+    float part = low;
+    if (special || low != high) {
+      part = b.exact(b.input_bits + b.pixel_offset[pixel] + step.x, b.weight_bits + c * b.filter_size + step.w, step.n);
+    }
+    accumulators[c] += part;
+  }
+}
+
+void half_tile(const HalfBlock& b, int64_t pixel) {
+  const int64_t left = b.pixels - pixel;
+  const double* window[kHalfPixels];
+  const HalfStats* stats[kHalfPixels];
+  for (int p = 0; p < kHalfPixels; ++p) {
+    const int64_t at = pixel + (p < left ? p : left - 1);
+    window[p] = b.input + b.pixel_offset[at];
+    stats[p] = b.input_stats + b.pixel_index[at] * b.chunks;
+  }
+  Floats accumulators[kHalfPixels][kHalfVectors];
+  memset(accumulators, 0, sizeof accumulators);
+  const double* weights = b.weights;
+  for (int64_t s = 0; s < b.step_count; ++s) {
+    const HalfStep& step = b.steps[s];
+    Doubles sum[kHalfPixels][kHalfVectors];
+#pragma GCC unroll 8
+    for (int p = 0; p < kHalfPixels; ++p) {
+#pragma GCC unroll 4
+      for (int k = 0; k < kHalfVectors; ++k) sum[p][k] = Doubles{};
+    }
+    for (int64_t i = 0; i < step.n; ++i, weights += kHalfChannels) {
+      Doubles w[kHalfVectors];
+#pragma GCC unroll 4
+      for (int k = 0; k < kHalfVectors; ++k) {
+        w[k] = *reinterpret_cast<const UnalignedDoubles*>(weights + k * kHalfLanes);
+      }
+#pragma GCC unroll 8
+      for (int p = 0; p < kHalfPixels; ++p) {
+        const double x = window[p][step.x + i];
+#pragma GCC unroll 4
+        for (int k = 0; k < kHalfVectors; ++k) sum[p][k] += w[k] * x;
+      }
+    }
+    const HalfStats& w_stats = b.weight_stats[s];
+    const int allowed = kDoubleBits - ceil_log2(step.n) - w_stats.span;
+    const int64_t stat = step.tap_pixel * b.chunks + step.chunk;
+#pragma GCC unroll 8
+    for (int p = 0; p < kHalfPixels; ++p) {
+      const HalfStats& x_stats = stats[p][stat];
+      if (x_stats.span <= allowed) {
+#pragma GCC unroll 4
+        for (int k = 0; k < kHalfVectors; ++k) accumulators[p][k] += __builtin_convertvector(sum[p][k], Floats);
+      } else if (p < left) {
+        double lanes[kHalfChannels];
+        float totals[kHalfChannels];
+        memcpy(lanes, sum[p], sizeof lanes);
+        memcpy(totals, accumulators[p], sizeof totals);
+        add_checked(b, pixel + p, step, x_stats, w_stats, lanes, totals);
+        memcpy(accumulators[p], totals, sizeof totals);
+      }
+    }
+  }
+  const float nan = __builtin_nanf("");
+  for (int p = 0; p < kHalfPixels && p < left; ++p) {
+    float* output = b.output + (pixel + p) * b.out_stride;
+    float totals[kHalfChannels];
+    memcpy(totals, accumulators[p], sizeof totals);
+    for (int64_t c = 0; c < kHalfChannels && c < b.out_channels; ++c) {
+      output[c] = totals[c] == totals[c] ? totals[c] : nan;
+    }
+  }
+}
+
+void half_block(const HalfBlock& b) {
+  for (int64_t pixel = 0; pixel < b.pixels; pixel += kHalfPixels) half_tile(b, pixel);
+}
+
+void depthwise_f16_row(const DepthwiseRow& row, const float* x, const float* w, float* y) {
+  constexpr int64_t kBlock = 64;
+  const float nan = __builtin_nanf("");
+  for (int64_t first = 0; first < row.channels; first += kBlock) {
+    const int64_t n = row.channels - first < kBlock ? row.channels - first : kBlock;
+    for (int64_t p = 0; p < row.pixels; ++p) {
+      float sum[kBlock];
+      for (int64_t c = 0; c < n; ++c) sum[c] = 0;
+      for (int64_t tap = 0; tap < row.taps; ++tap) {
+        const float* from = x + p * row.pixel_step + row.tap_offset[tap] + first;
+        const float* weights = w + tap * row.channels + first;
+        if (n == kBlock) {
+          for (int64_t c = 0; c < kBlock; ++c) sum[c] += from[c] * weights[c];
+        } else {
+          for (int64_t c = 0; c < n; ++c) sum[c] += from[c] * weights[c];
+        }
+      }
+      float* to = y + p * row.channels + first;
+      for (int64_t c = 0; c < n; ++c) to[c] = sum[c] == sum[c] ? sum[c] : nan;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace openrknn::npu

@@ -1,0 +1,131 @@
+// The few vector operations that conv_integer_loops.hpp needs, for the instruction set this file is compiled for.
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+
+namespace openrknn::npu {
+namespace {
+
+#if defined(__AVX512BW__)
+struct Ints {
+  static constexpr int kLanes = 16;
+  __m512i v;
+  static Ints zero() { return {_mm512_setzero_si512()}; }
+  static Ints load(const void* p) { return {_mm512_loadu_si512(p)}; }
+  static Ints broadcast(const void* p) {
+    int32_t x;
+    memcpy(&x, p, sizeof x);
+    return {_mm512_set1_epi32(x)};
+  }
+  static Ints load_s8(const int8_t* p) {
+    return {_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+  }
+  void store(int32_t* p) const { _mm512_storeu_si512(p, v); }
+  Ints operator+(Ints o) const { return {_mm512_add_epi32(v, o.v)}; }
+  Ints operator-(Ints o) const { return {_mm512_sub_epi32(v, o.v)}; }
+  Ints operator*(Ints o) const { return {_mm512_mullo_epi32(v, o.v)}; }
+  // this + products of a group of w (this panel) and x (broadcast).
+#if defined(__AVX512VNNI__)
+  static constexpr bool kBytes = true;
+  Ints dot(Ints w, Ints x) const { return {_mm512_dpbusd_epi32(v, w.v, x.v)}; }
+#else
+  static constexpr bool kBytes = false;
+  Ints dot(Ints w, Ints x) const { return {_mm512_add_epi32(v, _mm512_madd_epi16(w.v, x.v))}; }
+#endif
+  static Ints widen_dot(const int8_t* w, const int16_t* x) {  // 32 products
+    const __m512i wide = _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)));
+    return {_mm512_madd_epi16(wide, _mm512_loadu_si512(x))};
+  }
+};
+#elif defined(__AVX2__)
+struct Ints {
+  static constexpr int kLanes = 8;
+  static constexpr bool kBytes = false;
+  __m256i v;
+  static Ints zero() { return {_mm256_setzero_si256()}; }
+  static Ints load(const void* p) { return {_mm256_loadu_si256(static_cast<const __m256i*>(p))}; }
+  static Ints broadcast(const void* p) {
+    int32_t x;
+    memcpy(&x, p, sizeof x);
+    return {_mm256_set1_epi32(x)};
+  }
+  static Ints load_s8(const int8_t* p) {
+    return {_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)))};
+  }
+  void store(int32_t* p) const { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+  Ints operator+(Ints o) const { return {_mm256_add_epi32(v, o.v)}; }
+  Ints operator-(Ints o) const { return {_mm256_sub_epi32(v, o.v)}; }
+  Ints operator*(Ints o) const { return {_mm256_mullo_epi32(v, o.v)}; }
+  Ints dot(Ints w, Ints x) const { return {_mm256_add_epi32(v, _mm256_madd_epi16(w.v, x.v))}; }
+  static Ints widen_dot(const int8_t* w, const int16_t* x) {  // 16 products
+    const __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w)));
+    return {_mm256_madd_epi16(wide, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)))};
+  }
+};
+#elif defined(__SSE2__)
+struct Ints {
+  static constexpr int kLanes = 4;
+  static constexpr bool kBytes = false;
+  __m128i v;
+  static Ints zero() { return {_mm_setzero_si128()}; }
+  static Ints load(const void* p) { return {_mm_loadu_si128(static_cast<const __m128i*>(p))}; }
+  static Ints broadcast(const void* p) {
+    int32_t x;
+    memcpy(&x, p, sizeof x);
+    return {_mm_set1_epi32(x)};
+  }
+  static Ints load_s8(const int8_t* p) { return {_mm_setr_epi32(p[0], p[1], p[2], p[3])}; }
+  void store(int32_t* p) const { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v); }
+  Ints operator+(Ints o) const { return {_mm_add_epi32(v, o.v)}; }
+  Ints operator-(Ints o) const { return {_mm_sub_epi32(v, o.v)}; }
+  Ints operator*(Ints o) const {  // of values that fit 16 bits: the high halves are sign only, so pair with zero
+    const __m128i low = _mm_set1_epi32(0xFFFF);
+    return {_mm_madd_epi16(_mm_and_si128(v, low), _mm_and_si128(o.v, low))};
+  }
+  Ints dot(Ints w, Ints x) const { return {_mm_add_epi32(v, _mm_madd_epi16(w.v, x.v))}; }
+  static Ints widen_dot(const int8_t* w, const int16_t* x) {  // 8 products
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(w));
+    const __m128i wide = _mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8);
+    return {_mm_madd_epi16(wide, _mm_loadu_si128(reinterpret_cast<const __m128i*>(x)))};
+  }
+};
+#elif defined(__ARM_NEON)
+struct Ints {
+  static constexpr int kLanes = 4;
+  static constexpr bool kBytes = false;
+  int32x4_t v;
+  static Ints zero() { return {vdupq_n_s32(0)}; }
+  static Ints load(const void* p) { return {vreinterpretq_s32_u8(vld1q_u8(static_cast<const uint8_t*>(p)))}; }
+  static Ints broadcast(const void* p) {
+    int32_t x;
+    memcpy(&x, p, sizeof x);
+    return {vdupq_n_s32(x)};
+  }
+  static Ints load_s8(const int8_t* p) {
+    const int32_t x[4] = {p[0], p[1], p[2], p[3]};
+    return {vld1q_s32(x)};
+  }
+  void store(int32_t* p) const { vst1q_s32(p, v); }
+  Ints operator+(Ints o) const { return {vaddq_s32(v, o.v)}; }
+  Ints operator-(Ints o) const { return {vsubq_s32(v, o.v)}; }
+  Ints operator*(Ints o) const { return {vmulq_s32(v, o.v)}; }
+  static int32x4_t pairs(int16x8_t a, int16x8_t b) {
+    return vpaddq_s32(vmull_s16(vget_low_s16(a), vget_low_s16(b)), vmull_high_s16(a, b));
+  }
+  Ints dot(Ints w, Ints x) const {
+    return {vaddq_s32(v, pairs(vreinterpretq_s16_s32(w.v), vreinterpretq_s16_s32(x.v)))};
+  }
+  static Ints widen_dot(const int8_t* w, const int16_t* x) { return {pairs(vmovl_s8(vld1_s8(w)), vld1q_s16(x))}; }
+};
+#else
+#error "conv_vectors.hpp: add the vector operations of this processor"
+#endif
+
+}  // namespace
+}  // namespace openrknn::npu
