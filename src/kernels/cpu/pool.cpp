@@ -1,0 +1,178 @@
+// Pools in float: one output row at a time, so that the innermost loop runs over neighbouring outputs.
+#include <algorithm>
+#include <limits>
+
+#include "base/checked.hpp"
+#include "base/parallel.hpp"
+#include "kernels/cpu/support_kernel.hpp"
+#include "kernels/cpu/support_sums.hpp"
+#include "kernels/window.hpp"
+
+namespace openrknn::cpu {
+namespace {
+
+using Axes = std::vector<WindowAxis>;
+
+struct PoolPlan {
+  Axes axes;  // three
+  int64_t planes = 0;
+};
+
+Result<PoolPlan> read_plan(const KernelArgs& args) {
+  OPENRKNN_CHECK_OK(require(args, 1));
+  const TensorView& x = args.inputs[0];
+  if (x.dtype != DType::kFloat32)
+    return kernel_error(fmt::format("pools of {} are not supported", dtype_name(x.dtype)));
+  if (x.shape.rank() < 3) return kernel_error(fmt::format("input {} has no spatial axis", x.shape.to_string()));
+  const std::vector<int64_t> kernel = args.attributes.ints_or("kernel_shape", {});
+  OPENRKNN_TRY(auto axes, window_axes(args.attributes, x.shape.dims().subspan(2), kernel));
+  Shape out = x.shape;
+  for (size_t i = 0; i < axes.size(); ++i) out.set(static_cast<int>(i) + 2, axes[i].out);
+  OPENRKNN_CHECK_OK(require_output(args, 0, DType::kFloat32, out));
+  return PoolPlan{three_axes(std::move(axes)), x.shape[0] * x.shape[1]};
+}
+
+// Calls body(input row, first output, outputs, input position of the first) for every part of the window that lies
+// inside the data, in the order of the window's positions, for output row (z, y).
+template <typename Body>
+void visit_window(const Axes& axes, const float* plane, int64_t z, int64_t y, const Body& body) {
+  const WindowAxis& inner = axes[2];
+  for (int64_t i = 0; i < axes[0].kernel; ++i) {
+    const int64_t iz = z * axes[0].stride - axes[0].pad_begin + i * axes[0].dilation;
+    if (iz < 0 || iz >= axes[0].in) continue;
+    for (int64_t j = 0; j < axes[1].kernel; ++j) {
+      const int64_t iy = y * axes[1].stride - axes[1].pad_begin + j * axes[1].dilation;
+      if (iy < 0 || iy >= axes[1].in) continue;
+      const float* row = plane + (iz * axes[1].in + iy) * inner.in;
+      for (int64_t k = 0; k < inner.kernel; ++k) {
+        const int64_t start = k * inner.dilation - inner.pad_begin;
+        const int64_t first = start < 0 ? ceil_div(-start, inner.stride) : 0;
+        const int64_t last = start < inner.in ? std::min(inner.out, ceil_div(inner.in - start, inner.stride)) : 0;
+        if (first < last) body(row, first, last - first, start + first * inner.stride);
+      }
+    }
+  }
+}
+
+template <typename Row>
+void for_rows(const PoolPlan& plan, const Row& row) {
+  const int64_t rows = plan.axes[0].out * plan.axes[1].out;
+  parallel_for(plan.planes, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, rows * plan.axes[2].out)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t p = begin; p < end; ++p) {
+                   for (int64_t r = 0; r < rows; ++r) row(p, r / plan.axes[1].out, r % plan.axes[1].out);
+                 }
+               });
+}
+
+Status max_pool(const KernelArgs& args) {
+  OPENRKNN_TRY(const PoolPlan plan, read_plan(args));
+  const Axes& axes = plan.axes;
+  const float* x = args.inputs[0].as<float>().data();
+  float* y = args.outputs[0].as<float>().data();
+  const int64_t in_plane = axes[0].in * axes[1].in * axes[2].in;
+  for_rows(plan, [&](int64_t p, int64_t z, int64_t r) {
+    float* out = y + ((p * axes[0].out + z) * axes[1].out + r) * axes[2].out;
+    std::fill_n(out, axes[2].out, -std::numeric_limits<float>::infinity());
+    const int64_t stride = axes[2].stride;
+    visit_window(axes, x + p * in_plane, z, r, [&](const float* row, int64_t first, int64_t count, int64_t start) {
+      float* to = out + first;
+      const float* from = row + start;
+      if (stride == 1) {
+        for (int64_t i = 0; i < count; ++i) to[i] = from[i] > to[i] ? from[i] : to[i];
+      } else {
+        for (int64_t i = 0; i < count; ++i) to[i] = from[i * stride] > to[i] ? from[i * stride] : to[i];
+      }
+    });
+  });
+  return {};
+}
+
+// How many window positions of output `o` count: those inside the data, or inside the padded data.
+int64_t counted(const WindowAxis& axis, int64_t o, bool include_padding) {
+  const int64_t start = o * axis.stride - axis.pad_begin;
+  const int64_t low = include_padding ? -axis.pad_begin : 0;
+  const int64_t high = include_padding ? axis.in + axis.pad_end : axis.in;
+  int64_t n = 0;
+  for (int64_t k = 0; k < axis.kernel; ++k) {
+    const int64_t at = start + k * axis.dilation;
+    n += at >= low && at < high ? 1 : 0;
+  }
+  return n;
+}
+
+Status average_pool(const KernelArgs& args) {
+  OPENRKNN_TRY(const PoolPlan plan, read_plan(args));
+  const Axes& axes = plan.axes;
+  const bool include_padding = args.attributes.int_or("count_include_pad", 0) != 0;
+  std::vector<double> counts(static_cast<size_t>(axes[2].out));
+  for (int64_t i = 0; i < axes[2].out; ++i) {
+    counts[static_cast<size_t>(i)] = static_cast<double>(counted(axes[2], i, include_padding));
+  }
+  const float* x = args.inputs[0].as<float>().data();
+  float* y = args.outputs[0].as<float>().data();
+  const int64_t in_plane = axes[0].in * axes[1].in * axes[2].in;
+  for_rows(plan, [&](int64_t p, int64_t z, int64_t r) {
+    thread_local std::vector<double> sums;
+    sums.assign(static_cast<size_t>(axes[2].out), 0.0);
+    visit_window(axes, x + p * in_plane, z, r, [&](const float* row, int64_t first, int64_t count, int64_t start) {
+      double* to = sums.data() + first;
+      for (int64_t i = 0; i < count; ++i) to[i] += static_cast<double>(row[start + i * axes[2].stride]);
+    });
+    const auto rows = static_cast<double>(counted(axes[0], z, include_padding) * counted(axes[1], r, include_padding));
+    float* out = y + ((p * axes[0].out + z) * axes[1].out + r) * axes[2].out;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      // A window that lies wholly in the padding has no mean: 0.
+      const double n = rows * counts[i];
+      out[i] = n > 0.0 ? static_cast<float>(sums[i] / n) : 0.0F;
+    }
+  });
+  return {};
+}
+
+template <typename Body>
+Status global_pool(const KernelArgs& args, const Body& body) {
+  OPENRKNN_CHECK_OK(require(args, 1));
+  const TensorView& x = args.inputs[0];
+  if (x.dtype != DType::kFloat32 || x.shape.rank() < 3) {
+    return kernel_error(
+        fmt::format("a global pool of {} {} is not supported", dtype_name(x.dtype), x.shape.to_string()));
+  }
+  Shape out = x.shape;
+  for (int i = 2; i < out.rank(); ++i) out.set(i, 1);
+  OPENRKNN_CHECK_OK(require_output(args, 0, DType::kFloat32, out));
+  const int64_t n = x.shape.elements(2, x.shape.rank());
+  if (n == 0) return kernel_error("a global pool over nothing", ErrorCode::kShape);
+  const float* from = x.as<float>().data();
+  float* to = args.outputs[0].as<float>().data();
+  parallel_for(x.shape[0] * x.shape[1], std::max<int64_t>(1, 16384 / n), [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) to[p] = body(from + p * n, n);
+  });
+  return {};
+}
+
+Status global_average_pool(const KernelArgs& args) {
+  return global_pool(args, [](const float* x, int64_t n) {
+    return static_cast<float>(lane_sum(n, [x](int64_t i) { return static_cast<double>(x[i]); }) /
+                              static_cast<double>(n));
+  });
+}
+
+Status global_max_pool(const KernelArgs& args) {
+  return global_pool(args, [](const float* x, int64_t n) {
+    float most = -std::numeric_limits<float>::infinity();
+    for (int64_t i = 0; i < n; ++i) most = x[i] > most ? x[i] : most;
+    return most;
+  });
+}
+
+}  // namespace
+
+void register_pool(Registry& registry) {
+  registry.add("MaxPool", max_pool);
+  registry.add("AveragePool", average_pool);
+  registry.add("GlobalAveragePool", global_average_pool);
+  registry.add("GlobalMaxPool", global_max_pool);
+}
+
+}  // namespace openrknn::cpu
