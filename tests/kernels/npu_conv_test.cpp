@@ -5,7 +5,11 @@
 #include <random>
 #include <vector>
 
+#include "base/parallel.hpp"
+#include "kernels/isa.hpp"
 #include "kernels/npu/conv.hpp"
+#include "kernels/npu/conv_dispatch.hpp"
+#include "kernels/npu/conv_reference.hpp"
 #include "kernels/npu_exact.hpp"
 
 namespace openrknn::npu {
@@ -15,6 +19,33 @@ using openrknn::testing::any_finite_half;
 using openrknn::testing::Dyadic;
 using openrknn::testing::exact_group;
 using openrknn::testing::half_value;
+
+// The loops for one instruction set.
+struct Loops {
+  const char* name;
+  Isa isa;
+  bool vnni;
+};
+
+class NpuConvLoops : public ::testing::TestWithParam<Loops> {
+ protected:
+  void SetUp() override {
+    if (!isa_supported(GetParam().isa)) GTEST_SKIP() << "this machine lacks " << GetParam().name;
+    force_isa(GetParam().isa);
+    allow_vnni(GetParam().vnni);
+    if (GetParam().vnni && !has_avx512_vnni()) GTEST_SKIP() << "this machine lacks AVX-512 VNNI";
+  }
+  void TearDown() override {
+    force_isa(before_);
+    allow_vnni(true);
+  }
+  Isa before_ = isa();
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, NpuConvLoops,
+                         ::testing::Values(Loops{"scalar", Isa::kScalar, false}, Loops{"avx2", Isa::kAvx2, false},
+                                           Loops{"avx512", Isa::kAvx512, false}, Loops{"vnni", Isa::kAvx512, true}),
+                         [](const auto& loops) { return std::string(loops.param.name); });
 
 int64_t pick(std::mt19937& rng, int64_t low, int64_t high) {
   return low + static_cast<int64_t>(rng() % static_cast<uint64_t>(high - low + 1));
@@ -47,7 +78,7 @@ std::vector<int8_t> random_bytes(std::mt19937& rng, int64_t n) {
   return v;
 }
 
-TEST(NpuConv, Int8EqualsTheSumOfProducts) {
+TEST_P(NpuConvLoops, Int8EqualsTheSumOfProducts) {
   std::mt19937 rng(1);
   for (int round = 0; round < 200; ++round) {
     const ConvShape s = random_shape(rng, false);
@@ -81,7 +112,7 @@ TEST(NpuConv, Int8EqualsTheSumOfProducts) {
   }
 }
 
-TEST(NpuConv, DepthwiseInt8EqualsTheSumOfProducts) {
+TEST_P(NpuConvLoops, DepthwiseInt8EqualsTheSumOfProducts) {
   std::mt19937 rng(2);
   for (int round = 0; round < 300; ++round) {
     const ConvShape s = random_shape(rng, true);
@@ -121,6 +152,10 @@ uint16_t random_half(std::mt19937& rng, int kind) {
                                    (rng() % 3 == 0 ? 0x7BFF : rng() % 0x401));  // extremes, subnormals
     case 3:
       return rng() % 2 ? uint16_t{0} : static_cast<uint16_t>((rng() & 0x83FF) | (15 << 10));
+    case 4: {  // ties of fp32 sums, decided by products that doubles cannot hold beside them
+      constexpr uint16_t kValues[] = {0x7800, 0xF800, 0x7400, 0x4800, 0xC800, 0x4400, 0x0001, 0x8001, 0};
+      return kValues[rng() % 9];
+    }
     default:
       return rng() % 100 == 0 ? static_cast<uint16_t>(0x7C00 | (rng() & 0x8001)) : any_finite_half(rng);  // inf, NaN
   }
@@ -129,7 +164,7 @@ uint16_t random_half(std::mt19937& rng, int kind) {
 TEST(NpuConv, HalfGroupSumIsExactAndRoundedOnce) {
   std::mt19937 rng(3);
   for (int round = 0; round < 1000000; ++round) {
-    const int kind = round % 4;
+    const int kind = round % 5;
     const size_t n = 1 + rng() % 64;
     uint16_t a[64], b[64];
     for (size_t i = 0; i < n; ++i) a[i] = random_half(rng, kind), b[i] = random_half(rng, kind);
@@ -178,12 +213,12 @@ float add_f32(float a, float b) {
   return openrknn::testing::nearest_float(exact);
 }
 
-TEST(NpuConv, HalfEqualsGroupsInTheOrderSliceRowColumn) {
+TEST_P(NpuConvLoops, HalfEqualsGroupsInTheOrderSliceRowColumn) {
   std::mt19937 rng(4);
   for (int round = 0; round < 120; ++round) {
     ConvShape s = random_shape(rng, false);
     s.out_h = std::min<int64_t>(s.out_h, 3), s.out_w = std::min<int64_t>(s.out_w, 7), s.out_channels = pick(rng, 1, 40);
-    const int kind = round % 4;
+    const int kind = round % 5;
     std::vector<uint16_t> x(static_cast<size_t>(s.in_h * s.in_w * s.channels));
     std::vector<uint16_t> w(static_cast<size_t>(s.out_channels * s.kernel_h * s.kernel_w * s.in_channels));
     for (auto& v : x) v = random_half(rng, kind);
@@ -216,14 +251,14 @@ TEST(NpuConv, HalfEqualsGroupsInTheOrderSliceRowColumn) {
   }
 }
 
-TEST(NpuConv, DepthwiseHalfAddsOneProductAStep) {
+TEST_P(NpuConvLoops, DepthwiseHalfAddsOneProductAStep) {
   std::mt19937 rng(5);
   for (int round = 0; round < 200; ++round) {
     const ConvShape s = random_shape(rng, true);
     std::vector<uint16_t> x(static_cast<size_t>(s.in_h * s.in_w * s.channels));
     std::vector<uint16_t> w(static_cast<size_t>(s.kernel_h * s.kernel_w * s.in_channels));
-    for (auto& v : x) v = random_half(rng, round % 4);
-    for (auto& v : w) v = random_half(rng, round % 4);
+    for (auto& v : x) v = random_half(rng, round % 5);
+    for (auto& v : w) v = random_half(rng, round % 5);
     std::vector<float> y(static_cast<size_t>(s.out_h * s.out_w * s.in_channels), -1);
     depthwise_f16(s, x.data(), w.data(), y.data());
     for (int64_t p = 0; p < s.out_h * s.out_w; ++p) {
@@ -241,6 +276,53 @@ TEST(NpuConv, DepthwiseHalfAddsOneProductAStep) {
       }
     }
   }
+}
+
+template <typename T>
+bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+// Larger shapes, special values and threads: against the scalar reference, which the tests above hold to exact numbers.
+TEST_P(NpuConvLoops, LargerShapesEqualTheReferenceForAnyThreads) {
+  std::mt19937 rng(6);
+  for (int round = 0; round < 24; ++round) {
+    ConvShape s = random_shape(rng, false);
+    s.out_h = pick(rng, 1, 12), s.in_h = (s.out_h - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h + 1;
+    s.in_channels = pick(rng, 1, 150), s.channels = (s.in_channels + 15) / 16 * 16, s.out_channels = pick(rng, 1, 150);
+    const auto x8 = random_bytes(rng, s.in_h * s.in_w * s.channels);
+    const auto w8 = random_bytes(rng, s.out_channels * s.kernel_h * s.kernel_w * s.in_channels);
+    const int kind = round % 6;  // 5: infinities and NaN
+    std::vector<uint16_t> x16(x8.size()), w16(w8.size());
+    for (auto& v : x16) v = random_half(rng, kind);
+    for (auto& v : w16) v = random_half(rng, kind == 5 ? 1 : kind);
+    const auto pixels = static_cast<size_t>(s.out_h * s.out_w), size = pixels * static_cast<size_t>(s.out_channels);
+    std::vector<int32_t> y8(size), z8(size), window(pixels), window_reference(pixels);
+    std::vector<float> y16(size), z16(size);
+    reference::conv_s8(s, x8.data(), w8.data(), z8.data(), window_reference.data());
+    reference::conv_f16(s, 32, 32, x16.data(), w16.data(), z16.data());
+    for (const int threads : {1, 2}) {
+      set_thread_count(threads);
+      conv_s8(s, x8.data(), w8.data(), y8.data(), window.data());
+      conv_f16(s, 32, 32, x16.data(), w16.data(), y16.data());
+      EXPECT_TRUE(same_bytes(y8, z8)) << "round " << round << ", threads " << threads;
+      EXPECT_TRUE(same_bytes(window, window_reference)) << "round " << round << ", threads " << threads;
+      EXPECT_TRUE(same_bytes(y16, z16)) << "round " << round << ", threads " << threads;
+    }
+    set_thread_count(0);
+  }
+}
+
+TEST_P(NpuConvLoops, SumsUpToTheLimitOfTheAccumulator) {
+  // 2^17 - 1 products of (-128) * (-128): 2^31 - 2^14.
+  ConvShape s{};
+  s.kernel_h = s.kernel_w = s.stride_h = s.stride_w = s.dilation_h = s.dilation_w = 1;
+  s.in_h = s.out_h = 1, s.in_w = s.out_w = 7, s.in_channels = s.channels = (1 << 17) - 1, s.out_channels = 3;
+  const std::vector<int8_t> x(static_cast<size_t>(7 * s.channels), -128), w(static_cast<size_t>(3 * s.channels), -128);
+  std::vector<int32_t> y(21), window(7);
+  conv_s8(s, x.data(), w.data(), y.data(), window.data());
+  EXPECT_EQ(y, std::vector<int32_t>(21, INT32_MAX - (1 << 14) + 1));
+  EXPECT_EQ(window, std::vector<int32_t>(7, -128 * ((1 << 17) - 1)));
 }
 
 }  // namespace

@@ -1,12 +1,21 @@
 #include "kernels/npu/conv_dispatch.hpp"
 
+#include <atomic>
+
 #include "kernels/isa.hpp"
 
 namespace openrknn::npu {
+namespace {
+
+std::atomic<bool> vnni_allowed{true};
+
+}  // namespace
+
+void allow_vnni(bool allowed) { vnni_allowed = allowed; }
 
 const ConvKernels& conv_kernels() {
 #if defined(__x86_64__)
-  if (has_avx512_vnni()) return kConvKernelsVnni;
+  if (vnni_allowed && has_avx512_vnni()) return kConvKernelsVnni;
   if (isa() == Isa::kAvx512) return kConvKernelsAvx512;
   if (isa() == Isa::kAvx2) return kConvKernelsAvx2;
 #endif

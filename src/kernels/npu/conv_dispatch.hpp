@@ -10,6 +10,8 @@
 namespace openrknn::npu {
 
 const ConvKernels& conv_kernels();
+// For tests: false leaves AVX-512 VNNI unused where the processor has it.
+void allow_vnni(bool allowed);
 
 // Pixels of the slab from its start to the window of every output pixel, and from a window to every tap.
 std::vector<int64_t> window_pixels(const ConvShape& shape);

@@ -47,37 +47,33 @@ std::vector<HalfStep> steps_of(const ConvShape& s, int64_t slice, const std::vec
   return steps;
 }
 
-// Exponent fields of the largest and the smallest nonzero magnitude.
+// Bits of the largest magnitude, and of the smallest nonzero one minus 1 (0x7FFF when all are zero).
 struct Range {
-  uint32_t largest = 0, smallest = 0xFFFF;
-  void add(uint16_t h) {
-    const uint32_t magnitude = h & 0x7FFFU;
-    largest = std::max(largest, magnitude);
-    if (magnitude != 0) smallest = std::min(smallest, magnitude);
+  int16_t largest = 0, smallest = 0x7FFF;
+  void add(const Range& other) {
+    largest = std::max(largest, other.largest);
+    smallest = std::min(smallest, other.smallest);
   }
 };
+
+Range range_of(const uint16_t* x, int64_t n) {
+  int16_t largest = 0, smallest = 0x7FFF;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto magnitude = static_cast<int16_t>(x[i] & 0x7FFF);
+    const auto less = static_cast<int16_t>((x[i] - 1) & 0x7FFF);  // 0x7FFF for zeros of both signs
+    largest = magnitude > largest ? magnitude : largest;
+    smallest = less < smallest ? less : smallest;
+  }
+  return {largest, smallest};
+}
 
 // A half with exponent field e >= 1 lies below 2^(e - 14) and is a multiple of 2^(e - 25); subnormals as e = 1.
 HalfStats stats_of(const Range& range) {
   if (range.largest == 0) return {0, -64};  // zeros only
   if (range.largest >= 0x7C00) return {kSpecialSpan, 0};
-  const auto top = static_cast<int>(std::max(range.largest >> 10, 1U)) - 14;
-  const auto unit = static_cast<int>(std::max(range.smallest >> 10, 1U)) - 25;
+  const int top = std::max(range.largest >> 10, 1) - 14;
+  const int unit = std::max((range.smallest + 1) >> 10, 1) - 25;
   return {static_cast<uint8_t>(top - unit), static_cast<int8_t>(top)};
-}
-
-HalfStats stats_of(const uint16_t* x, int64_t n) {
-  uint16_t largest = 0, smallest = 0xFFFF;
-  for (int64_t i = 0; i < n; ++i) {  // zero minus one wraps to the largest: never the smallest
-    const auto magnitude = static_cast<uint16_t>(x[i] & 0x7FFF);
-    const auto less = static_cast<uint16_t>(magnitude - 1);
-    largest = magnitude > largest ? magnitude : largest;
-    smallest = less < smallest ? less : smallest;
-  }
-  Range range;
-  range.largest = largest;
-  range.smallest = largest == 0 ? 0xFFFF : smallest + 1U;
-  return stats_of(range);
 }
 
 struct WideSlab {
@@ -104,7 +100,7 @@ WideSlab widen_slab(const ConvShape& s, const std::vector<Chunk>& chunks, const 
       const uint16_t* x = input + pixel * s.channels;
       widen(s.in_channels, x, slab.values.data() + pixel * s.channels);
       HalfStats* stats = slab.stats.data() + pixel * static_cast<int64_t>(chunks.size());
-      for (const Chunk& chunk : chunks) *stats++ = stats_of(x + chunk.first, chunk.n);
+      for (const Chunk& chunk : chunks) *stats++ = stats_of(range_of(x + chunk.first, chunk.n));
     }
   });
   return slab;
@@ -120,23 +116,27 @@ void widen_filters(const ConvShape& s, const std::vector<HalfStep>& steps, int64
                    const uint16_t* weights, WideFilters& filters) {
   const int64_t filter = s.kernel_h * s.kernel_w * s.in_channels;
   const int64_t valid = std::min(lanes, s.out_channels - channel);
-  filters.values.assign(static_cast<size_t>(filter * lanes), 0.0);
+  filters.values.resize(static_cast<size_t>(filter * lanes));
   filters.stats.resize(steps.size());
-  std::vector<float> wide(static_cast<size_t>(filter));
-  std::vector<Range> ranges(steps.size());
-  for (int64_t lane = 0; lane < valid; ++lane) {
-    const uint16_t* from = weights + (channel + lane) * filter;
-    widen_block(1, filter, from, filter, wide.data());
-    double* to = filters.values.data() + lane;
-    for (size_t i = 0; i < steps.size(); ++i) {
-      const HalfStep& step = steps[i];
-      for (int64_t k = 0; k < step.n; ++k, to += lanes) {
-        *to = wide[static_cast<size_t>(step.w + k)];
-        ranges[i].add(from[step.w + k]);
-      }
+  int64_t longest = 0;
+  for (const HalfStep& step : steps) longest = std::max(longest, step.n);
+  const int64_t row = longest + 16;  // a cache line more: rows of a power of two would share their cache sets
+  std::vector<float> tile(static_cast<size_t>(lanes * row));
+  double* to = filters.values.data();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const HalfStep& step = steps[i];
+    Range range;
+    for (int64_t lane = 0; lane < valid; ++lane) {
+      const uint16_t* from = weights + (channel + lane) * filter + step.w;
+      widen_block(1, step.n, from, step.n, tile.data() + lane * row);
+      range.add(range_of(from, step.n));
+    }
+    filters.stats[i] = stats_of(range);
+    for (int64_t k = 0; k < step.n; ++k, to += lanes) {
+      const float* column = tile.data() + k;
+      for (int64_t lane = 0; lane < lanes; ++lane) to[lane] = column[lane * row];
     }
   }
-  for (size_t i = 0; i < steps.size(); ++i) filters.stats[i] = stats_of(ranges[i]);
 }
 
 }  // namespace

@@ -50,28 +50,36 @@ Slab prepare_slab(const ConvShape& s, const int8_t* input, bool bytes) {
   return slab;
 }
 
-// One panel: [tap][group][lane][4 bytes]; channels beyond the real ones are zero, which is minus 128 + 128 for bytes.
-void pack_panel(const ConvShape& s, const ConvKernels& kernels, const int8_t* weights, int64_t first_channel,
-                int64_t groups, uint8_t* panel) {
+// 4 bytes of a panel from the `left` channels that remain. Channels beyond the real ones weigh nothing: byte 0.
+uint32_t byte_group(const int8_t* from, int64_t left) {
+  uint32_t word = 0;
+  if (left >= 4) {
+    std::memcpy(&word, from, 4);
+    return word ^ 0x80808080U;
+  }
+  std::memcpy(&word, from, static_cast<size_t>(left));
+  return (word ^ 0x80808080U) & (0xFFFFFFFFU >> (8 * (4 - left)));
+}
+
+uint32_t pair_group(const int8_t* from, int64_t left) {
+  const auto first = static_cast<uint16_t>(from[0]), second = static_cast<uint16_t>(left > 1 ? from[1] : 0);
+  return first | static_cast<uint32_t>(second) << 16;
+}
+
+// One panel: [tap][group][lane][4 bytes].
+template <bool kBytes>
+void pack_panel(const ConvShape& s, int64_t lanes, const int8_t* weights, int64_t first_channel, uint8_t* panel) {
+  constexpr int64_t kGroup = kBytes ? 4 : 2;
   const int64_t taps = s.kernel_h * s.kernel_w, filter = taps * s.in_channels;
-  const int64_t lane_bytes = int64_t{kernels.integer_lanes} * 4;
-  const int64_t valid = std::min<int64_t>(kernels.integer_lanes, s.out_channels - first_channel);
+  const int64_t valid = std::min<int64_t>(lanes, s.out_channels - first_channel);
   for (int64_t lane = 0; lane < valid; ++lane) {
     const int8_t* from = weights + (first_channel + lane) * filter;
     uint8_t* to = panel + lane * 4;
     for (int64_t tap = 0; tap < taps; ++tap, from += s.in_channels) {
-      for (int64_t group = 0; group < groups; ++group, to += lane_bytes) {
-        if (kernels.integer_bytes) {
-          uint32_t word = 0;
-          std::memcpy(&word, from + group * 4, static_cast<size_t>(std::min<int64_t>(4, s.in_channels - group * 4)));
-          word ^= 0x80808080U;
-          if (group * 4 + 4 > s.in_channels) word &= 0xFFFFFFFFU >> (8 * (group * 4 + 4 - s.in_channels));
-          std::memcpy(to, &word, sizeof word);
-        } else {
-          const bool pair = group * 2 + 1 < s.in_channels;
-          const int16_t words[2] = {from[group * 2], pair ? int16_t{from[group * 2 + 1]} : int16_t{0}};
-          std::memcpy(to, words, sizeof words);
-        }
+      for (int64_t c = 0; c < s.in_channels; c += kGroup, to += lanes * 4) {
+        const uint32_t word =
+            kBytes ? byte_group(from + c, s.in_channels - c) : pair_group(from + c, s.in_channels - c);
+        std::memcpy(to, &word, sizeof word);
       }
     }
   }
@@ -147,7 +155,8 @@ void conv_s8(const ConvShape& s, const int8_t* input, const int8_t* weights, int
   std::vector<uint8_t> packed(static_cast<size_t>(panels * panel_bytes));
   parallel_for(panels, 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
-      pack_panel(s, kernels, weights, i * kernels.integer_lanes, groups, packed.data() + i * panel_bytes);
+      const auto pack = kernels.integer_bytes ? pack_panel<true> : pack_panel<false>;
+      pack(s, kernels.integer_lanes, weights, i * kernels.integer_lanes, packed.data() + i * panel_bytes);
     }
   });
 

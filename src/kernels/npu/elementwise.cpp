@@ -254,9 +254,10 @@ void table_f32(int64_t n, const int16_t* table, float index_scale, float out_sca
     if (x != x) continue;
     // Clamping first keeps the conversion in range; the limits are integers, so rounding afterwards is the same. A NaN
     // (infinity times a zero scale) becomes index 0.
-    const float scaled = x * index_scale;
-    const float limited = scaled < -kTableLimit ? -kTableLimit : scaled > kTableLimit ? kTableLimit : scaled;
-    const auto index = limited != limited ? 0 : static_cast<int64_t>(std::nearbyint(limited));
+    const double scaled = static_cast<double>(x * index_scale);
+    const double limited = scaled < -kTableLimit ? -kTableLimit : scaled > kTableLimit ? kTableLimit : scaled;
+    constexpr double kRoundMagic = 0x1.8p52;  // the sum rounds to an integer, ties to even
+    const auto index = limited != limited ? 0 : static_cast<int64_t>((limited + kRoundMagic) - kRoundMagic);
     const float value = static_cast<float>(table_value(table, index)) * out_scale;
     switch (form) {
       case TableForm::kValue:

@@ -22,9 +22,8 @@ inline double clamp(double x, double low, double high) {
   return y > high ? high : y;
 }
 // Limits of int32 are integers inside these bounds, so that clamping before rounding changes nothing.
-inline int32_t round_s32(double x) {
-  return static_cast<int32_t>(clamp(round_even(clamp(x, -0x1p40, 0x1p40)), -0x1p31, 0x1p31 - 1));
-}
+inline double round_to_s32(double x) { return clamp(round_even(clamp(x, -0x1p40, 0x1p40)), -0x1p31, 0x1p31 - 1); }
+inline int32_t round_s32(double x) { return static_cast<int32_t>(round_to_s32(x)); }
 
 void channel_row(int64_t n, const int32_t* acc, const int32_t* bias, const int32_t* b, const int32_t* sums,
                  int64_t sums_step, const int32_t* c, double scale, double scale_negative, int32_t* v) {
@@ -53,8 +52,9 @@ void channel_row(int64_t n, const int32_t* acc, const int32_t* bias, const int32
 void operand_row(int64_t n, const int8_t* x, double offset, double factor, bool add, int32_t* v) {
   if (add) {
     for (int64_t i = 0; i < n; ++i) {
-      const double e = static_cast<double>(round_s32((static_cast<double>(x[i]) + offset) * factor));
-      v[i] = static_cast<int32_t>(clamp(static_cast<double>(v[i]) + e, -0x1p31, 0x1p31 - 1));
+      const double e = round_to_s32((static_cast<double>(x[i]) + offset) * factor);
+      const double sum = static_cast<double>(v[i]) + e;
+      v[i] = static_cast<int32_t>(clamp(sum, -0x1p31, 0x1p31 - 1));
     }
   } else {
     for (int64_t i = 0; i < n; ++i) v[i] = round_s32((static_cast<double>(x[i]) + offset) * factor);
