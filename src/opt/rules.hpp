@@ -31,5 +31,35 @@ Result<int> convert_batchnorm_to_conv(Graph&, PassContext&);
 Result<int> fuse_activation_into_conv(Graph&, PassContext&);
 Result<int> fuse_activation_into_elementwise(Graph&, PassContext&);
 Result<int> fuse_residual_into_conv(Graph&, PassContext&);
+// reshape.cpp
+Result<int> convert_to_reshape(Graph&, PassContext&);
+Result<int> fuse_two_reshape(Graph&, PassContext&);
+Result<int> convert_transpose_to_reshape(Graph&, PassContext&);
+Result<int> sink_reshape(Graph&, PassContext&);
+// transpose.cpp
+Result<int> fuse_two_transpose(Graph&, PassContext&);
+Result<int> sink_transpose(Graph&, PassContext&);
+// matmul.cpp
+Result<int> convert_gemm_to_conv(Graph&, PassContext&);
+Result<int> convert_matmul_to_conv(Graph&, PassContext&);
+Result<int> fuse_reshape_into_conv(Graph&, PassContext&);
+// pool.cpp
+Result<int> convert_global_average(Graph&, PassContext&);
+Result<int> convert_global_max(Graph&, PassContext&);
+Result<int> split_average_pool(Graph&, PassContext&);
+Result<int> split_max_pool(Graph&, PassContext&);
+Result<int> convert_channel_reduce_to_conv(Graph&, PassContext&);
+// resize.cpp
+Result<int> convert_resize_to_deconv(Graph&, PassContext&);
+// recognize.cpp
+Result<int> fuse_swish(Graph&, PassContext&);
+Result<int> fuse_gelu(Graph&, PassContext&);
+Result<int> fuse_mish(Graph&, PassContext&);
+Result<int> fuse_hardswish(Graph&, PassContext&);
+Result<int> fuse_hardsigmoid(Graph&, PassContext&);
+Result<int> fuse_leakyrelu(Graph&, PassContext&);
+Result<int> fuse_clip(Graph&, PassContext&);
+// layernorm.cpp
+Result<int> fuse_layernorm(Graph&, PassContext&);
 
 }  // namespace openrknn::opt
