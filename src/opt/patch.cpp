@@ -136,7 +136,11 @@ std::string Patch::describe() const {
   if (text.empty() && !replacements_.empty()) text = graph_.value(replacements_[0].old).name;
   std::string after;
   for (const NewNode& node : nodes_) after += (after.empty() ? "" : " + ") + node.op;
-  return text + " -> " + (after.empty() ? graph_.value(replacements_[0].with).name : after);
+  if (after.empty() && !replacements_.empty()) {
+    const ValueId with = replacements_[0].with;
+    after = is_new(with) ? "constant" : graph_.value(with).name;
+  }
+  return text + " -> " + after;
 }
 
 Result<bool> Patch::applicable() const {
