@@ -34,8 +34,8 @@ class Machine {
   Machine& operator=(Machine&&) noexcept;
   ~Machine();
 
-  // `inputs`: one tensor a port, by name, in the source model's shape; any numeric dtype, taken as the real value before
-  // mean and std. Outputs by port name: float32 in the source shape (or raw).
+  // `inputs`: one tensor a port, by name, in the source model's shape; any numeric dtype, taken as the real value
+  // before mean and std. Outputs by port name: float32 in the source shape (or raw).
   Result<Tensors> run(const Tensors& inputs, const RunOptions& options = {});
   // Milliseconds of each task in the last run.
   const std::vector<double>& task_ms() const;

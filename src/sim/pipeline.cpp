@@ -1,0 +1,80 @@
+#include "sim/pipeline.hpp"
+
+namespace openrknn::sim {
+namespace {
+
+using model::ActivationKind;
+
+template <typename T>
+const T* blob_as(const model::Program& program, int id) {
+  return id == model::kNone ? nullptr : reinterpret_cast<const T*>(program.blob(id).data());
+}
+
+npu::TableForm form_of(model::TableForm form) {
+  switch (form) {
+    case model::TableForm::kGate:
+      return npu::TableForm::kGate;
+    case model::TableForm::kPlus:
+      return npu::TableForm::kPlus;
+    default:
+      return npu::TableForm::kValue;
+  }
+}
+
+}  // namespace
+
+npu::OperandStage stage_of(const model::Operand& o) { return {o.offset, o.multiplier, o.shift}; }
+
+IntegerPipeline::IntegerPipeline(const model::Program& program, const model::Task& task)
+    : activation_(task.activation),
+      output_{task.requant->multiplier, task.requant->shift, task.requant->zero_point,
+              program.profile.zero_point_before_rounding},
+      slopes_(blob_as<int16_t>(program, task.activation.slopes)),
+      table_(blob_as<int16_t>(program, task.activation.table)) {}
+
+void IntegerPipeline::activate(int64_t pixels, int64_t channels, int64_t channel, int32_t* v) const {
+  const model::Activation& a = activation_;
+  const int64_t n = pixels * channels;
+  switch (a.kind) {
+    case ActivationKind::kLinear:
+      return;
+    case ActivationKind::kClamp:
+      return npu::clamp_s32(n, a.min, a.max, v);
+    case ActivationKind::kPRelu:
+      if (a.slope_count == 1) return npu::prelu_s32(pixels, channels, slopes_, 1, a.slope_shift, v);
+      return npu::prelu_s32(pixels, channels, slopes_ + channel, channels, a.slope_shift, v);
+    case ActivationKind::kTable:
+      return npu::table_s32(n, table_, a.index_scale, a.index_shift, v);
+  }
+}
+
+void IntegerPipeline::output(int64_t pixels, int64_t channels, const int32_t* v, int8_t* y, int64_t y_stride) const {
+  npu::output_block(pixels, channels, v, output_, y, y_stride);
+}
+
+HalfPipeline::HalfPipeline(const model::Program& program, const model::Task& task)
+    : activation_(task.activation),
+      slopes_(blob_as<float>(program, task.activation.slopes)),
+      table_(blob_as<int16_t>(program, task.activation.table)) {}
+
+void HalfPipeline::activate(int64_t pixels, int64_t channels, int64_t channel, float* v) const {
+  const model::Activation& a = activation_;
+  const int64_t n = pixels * channels;
+  switch (a.kind) {
+    case ActivationKind::kLinear:
+      return;
+    case ActivationKind::kClamp:
+      return npu::clamp_f32(n, a.fmin, a.fmax, v);
+    case ActivationKind::kPRelu:
+      if (a.slope_count == 1) return npu::prelu_f32(pixels, channels, slopes_, 1, v);
+      return npu::prelu_f32(pixels, channels, slopes_ + channel, channels, v);
+    case ActivationKind::kTable:
+      return npu::table_f32(n, table_, a.findex_scale, a.out_scale, form_of(a.form), v);
+  }
+}
+
+void HalfPipeline::output(int64_t pixels, int64_t channels, const float* v, uint16_t* y, int64_t y_stride) {
+  npu::narrow_block(pixels, channels, v, y, y_stride);
+}
+
+}  // namespace openrknn::sim

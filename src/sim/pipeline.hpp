@@ -1,0 +1,40 @@
+// The stages behind an accumulator, set up from a task: activation and output, integer and half.
+#pragma once
+
+#include "kernels/npu/elementwise.hpp"
+#include "model/program.hpp"
+
+namespace openrknn::sim {
+
+npu::OperandStage stage_of(const model::Operand& operand);
+
+// int8: v in int32, dense blocks of pixels x channels. `channel` is the first channel of the block.
+class IntegerPipeline {
+ public:
+  IntegerPipeline() = default;
+  IntegerPipeline(const model::Program& program, const model::Task& task);
+  void activate(int64_t pixels, int64_t channels, int64_t channel, int32_t* v) const;
+  void output(int64_t pixels, int64_t channels, const int32_t* v, int8_t* y, int64_t y_stride) const;
+
+ private:
+  model::Activation activation_;
+  npu::OutputStage output_;
+  const int16_t* slopes_ = nullptr;
+  const int16_t* table_ = nullptr;
+};
+
+// fp16: v in fp32.
+class HalfPipeline {
+ public:
+  HalfPipeline() = default;
+  HalfPipeline(const model::Program& program, const model::Task& task);
+  void activate(int64_t pixels, int64_t channels, int64_t channel, float* v) const;
+  static void output(int64_t pixels, int64_t channels, const float* v, uint16_t* y, int64_t y_stride);
+
+ private:
+  model::Activation activation_;
+  const float* slopes_ = nullptr;
+  const int16_t* table_ = nullptr;
+};
+
+}  // namespace openrknn::sim

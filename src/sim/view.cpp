@@ -1,0 +1,226 @@
+#include "sim/view.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.hpp"
+#include "base/parallel.hpp"
+#include "model/codec.hpp"
+
+namespace openrknn::sim {
+namespace {
+
+using model::Cube;
+using model::Layout;
+using model::TensorDesc;
+
+constexpr int64_t kGrainBytes = 1 << 16;  // work of one thread at least
+
+View common(const TensorDesc& t, std::byte* base) {
+  View v;
+  v.base = base;
+  v.dtype = t.dtype;
+  v.size = static_cast<int64_t>(dtype_size(t.dtype));
+  v.cube = t.layout == Layout::kPlain ? model::cube_of(t.shape) : t.cube;
+  if (t.dtype == DType::kInt8 && t.quant) v.padding = static_cast<uint8_t>(static_cast<int8_t>(t.quant->zero_point()));
+  return v;
+}
+
+void set_plain(View& v) {
+  v.lanes = 1;
+  v.blocks = v.cube.c;
+  v.pixel = v.size;
+  v.row = v.cube.w * v.size;
+  v.plane = v.cube.h * v.row;
+  v.image = v.cube.c * v.plane;
+}
+
+// The tensor's place in its root: image, plane, row and pixel of its first element, found from the shared strides. All
+// tensors of one buffer with equal strides map to the same pixels, so slices stay slices.
+void set_pixels_of_root(View& v, const TensorDesc& t) {
+  const int64_t lane_bytes = t.c2 * v.size;
+  const auto split = [](int64_t& offset, int64_t unit) {
+    const int64_t count = unit > 0 ? offset / unit : 0;
+    offset -= count * unit;
+    return count;
+  };
+  int64_t rest = t.offset;
+  const int64_t image = split(rest, t.batch_stride), plane = split(rest, t.surface_stride),
+                row = split(rest, t.row_stride), pixel = rest / lane_bytes;
+  const int64_t planes = t.surface_stride > 0 ? std::max<int64_t>(1, t.batch_stride / t.surface_stride) : 1;
+  const int64_t columns = std::max<int64_t>(1, t.row_stride / lane_bytes);
+  v.lanes = align_up(v.cube.c, t.c2);
+  v.blocks = 1;
+  v.pixel = std::max(planes * lane_bytes, v.lanes * v.size);
+  v.row = columns * v.pixel;
+  v.image = t.batch_stride;
+  v.base += image * v.image + row * v.row + pixel * v.pixel + plane * lane_bytes;
+}
+
+template <typename T>
+void gather_as(const View& v, const Part& p, T* to, int64_t stride) {
+  const Cube& k = v.cube;
+  const std::byte* start = v.at(k.n == 1 ? 0 : p.n, k.h == 1 ? 0 : p.h, k.w == 1 ? 0 : p.w);
+  const int64_t step = k.w == 1 ? 0 : v.pixel;
+  if (k.c == 1 && p.c + p.cs > 1) {  // one channel for all
+    for (int64_t w = 0; w < p.ws; ++w) {
+      T x;
+      std::memcpy(&x, start + w * step, sizeof(T));
+      std::fill_n(to + w * stride, p.cs, x);
+    }
+    return;
+  }
+  for (int64_t c = p.c; c < p.c + p.cs;) {
+    const int64_t run = std::min(p.c + p.cs - c, v.lanes - c % v.lanes);
+    const std::byte* from = start + c / v.lanes * v.plane + c % v.lanes * v.size;
+    T* out = to + (c - p.c);
+    if (run == 1) {
+      for (int64_t w = 0; w < p.ws; ++w) std::memcpy(out + w * stride, from + w * step, sizeof(T));
+    } else {
+      for (int64_t w = 0; w < p.ws; ++w)
+        std::memcpy(out + w * stride, from + w * step, static_cast<size_t>(run) * sizeof(T));
+    }
+    c += run;
+  }
+}
+
+template <typename T>
+void scatter_as(const View& v, const Part& p, const T* from, int64_t stride) {
+  std::byte* start = v.at(p.n, p.h, p.w);
+  for (int64_t c = p.c; c < p.c + p.cs;) {
+    const int64_t run = std::min(p.c + p.cs - c, v.lanes - c % v.lanes);
+    std::byte* to = start + c / v.lanes * v.plane + c % v.lanes * v.size;
+    const T* in = from + (c - p.c);
+    if (run == 1) {
+      for (int64_t w = 0; w < p.ws; ++w) std::memcpy(to + w * v.pixel, in + w * stride, sizeof(T));
+    } else {
+      for (int64_t w = 0; w < p.ws; ++w)
+        std::memcpy(to + w * v.pixel, in + w * stride, static_cast<size_t>(run) * sizeof(T));
+    }
+    c += run;
+  }
+  if (p.c + p.cs != v.cube.c) return;
+  const auto padding = static_cast<T>(v.padding);
+  for (int64_t c = v.cube.c; c < v.blocks * v.lanes; ++c) {
+    std::byte* to = start + c / v.lanes * v.plane + c % v.lanes * v.size;
+    for (int64_t w = 0; w < p.ws; ++w) std::memcpy(to + w * v.pixel, &padding, sizeof(T));
+  }
+}
+
+template <typename F>
+void with_element(int64_t size, F&& f) {
+  switch (size) {
+    case 1:
+      return f(uint8_t{0});
+    case 2:
+      return f(uint16_t{0});
+    case 4:
+      return f(uint32_t{0});
+    case 8:
+      return f(uint64_t{0});
+    default:
+      return;
+  }
+}
+
+bool is_plain(const View& v) {
+  return v.lanes == 1 && v.pixel == v.size && v.plane == v.cube.h * v.row && v.image == v.cube.c * v.plane;
+}
+
+// Calls f(n, h) for every row, over threads.
+template <typename F>
+void for_rows(const View& v, F&& f) {
+  const int64_t row_bytes = std::max<int64_t>(1, v.cube.w * v.cube.c * v.size);
+  parallel_for(v.cube.n * v.cube.h, std::max<int64_t>(1, kGrainBytes / row_bytes), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) f(i / v.cube.h, i % v.cube.h);
+  });
+}
+
+}  // namespace
+
+Result<View> view_of(const TensorDesc& t, Mode mode, std::byte* base, int64_t room) {
+  View v = common(t, base);
+  if (t.layout == Layout::kPlain) {
+    v.base += t.offset;
+    set_plain(v);
+  } else if (t.layout == Layout::kNHWC) {
+    v.base += t.offset;
+    v.lanes = v.cube.c;
+    v.pixel = v.cube.c * v.size;
+    v.row = t.row_stride;
+    v.image = t.batch_stride;
+  } else if (mode == Mode::kStrict) {
+    v.base += t.offset;
+    v.lanes = t.c2;
+    v.blocks = ceil_div(v.cube.c, v.lanes);
+    v.pads = true;
+    v.pixel = v.lanes * v.size;
+    v.row = t.row_stride;
+    v.plane = t.surface_stride;
+    v.image = t.batch_stride;
+  } else {
+    set_pixels_of_root(v, t);
+  }
+  if (v.base - base + v.end() > room) {
+    return Error{ErrorCode::kFormat, "cannot place a tensor", t.name,
+                 "its strides do not divide its buffer into whole pixels", "build the file again"};
+  }
+  return v;
+}
+
+View dense_view(const TensorDesc& t, std::byte* base) {
+  View v = common(t, base);
+  v.lanes = v.cube.c;
+  v.pixel = v.cube.c * v.size;
+  v.row = v.cube.w * v.pixel;
+  v.image = v.cube.h * v.row;
+  return v;
+}
+
+void gather(const View& v, const Part& part, void* pixels, int64_t stride) {
+  with_element(v.size, [&](auto tag) { gather_as(v, part, static_cast<decltype(tag)*>(pixels), stride); });
+}
+
+void scatter(const View& v, const Part& part, const void* pixels, int64_t stride) {
+  with_element(v.size, [&](auto tag) { scatter_as(v, part, static_cast<const decltype(tag)*>(pixels), stride); });
+}
+
+void to_plain(const View& v, void* plain) {
+  const Cube& k = v.cube;
+  if (is_plain(v)) {
+    std::memcpy(plain, v.base, static_cast<size_t>(k.n * v.image));
+    return;
+  }
+  with_element(v.size, [&](auto tag) {
+    using T = decltype(tag);
+    for_rows(v, [&](int64_t n, int64_t h) {
+      for (int64_t c = 0; c < k.c; ++c) {
+        const std::byte* from = v.at(n, h, 0) + c / v.lanes * v.plane + c % v.lanes * v.size;
+        T* to = static_cast<T*>(plain) + ((n * k.c + c) * k.h + h) * k.w;
+        for (int64_t w = 0; w < k.w; ++w) std::memcpy(to + w, from + w * v.pixel, sizeof(T));
+      }
+    });
+  });
+}
+
+void from_plain(const View& v, const void* plain) {
+  const Cube& k = v.cube;
+  if (is_plain(v)) {
+    std::memcpy(v.base, plain, static_cast<size_t>(k.n * v.image));
+    return;
+  }
+  with_element(v.size, [&](auto tag) {
+    using T = decltype(tag);
+    const auto padding = static_cast<T>(v.padding);
+    for_rows(v, [&](int64_t n, int64_t h) {
+      for (int64_t c = 0; c < v.blocks * v.lanes; ++c) {
+        std::byte* to = v.at(n, h, 0) + c / v.lanes * v.plane + c % v.lanes * v.size;
+        const T* from = c < k.c ? static_cast<const T*>(plain) + ((n * k.c + c) * k.h + h) * k.w : nullptr;
+        for (int64_t w = 0; w < k.w; ++w)
+          std::memcpy(to + w * v.pixel, from != nullptr ? from + w : &padding, sizeof(T));
+      }
+    });
+  });
+}
+
+}  // namespace openrknn::sim
