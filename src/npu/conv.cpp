@@ -284,12 +284,13 @@ class ConvLowering {
       conv.channel_group = lanes.depthwise_group;
     } else {
       conv.channel_group = lanes.channel_group;
-      const int64_t bytes =
-          s_.kh * s_.kw * align_up(p.ics, conv.channel_group) * static_cast<int64_t>(dtype_size(conv.weight_dtype));
-      conv.kernel_group = kernel_group_that_fits(l_.target(), lanes, bytes);
-      if (conv.kernel_group == 0)
-        return l_.fail(s_.id, fmt::format("one kernel of {} bytes does not fit the convolution buffer of {} bytes",
-                                          bytes, l_.target().cbuf.bytes()));
+      conv.kernel_group = kernel_group_that_fits(l_.target(), lanes, conv, l_.tensor(task.inputs[0]));
+      if (conv.kernel_group == 0) {
+        return l_.fail(
+            s_.id,
+            fmt::format("a kernel of {} x {} x {} and its input window do not fit the convolution buffer of {} bytes",
+                        p.ics, s_.kh, s_.kw, l_.target().cbuf.bytes()));
+      }
     }
     task.conv = conv;
     return {};

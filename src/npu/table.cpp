@@ -123,6 +123,7 @@ HalfTable half_table(const ActivationSpec& f) {
         (f.kind == Activation::kElu ? std::max(std::abs(static_cast<double>(f.alpha)), 1e-30) : 1.0) / 32767.0;
     t.table = tabulate(t.range, t.value_scale, [&](double x) { return table_function(f, x) - std::max(x, 0.0); });
   } else {
+    if (f.kind == Activation::kTanh) t.range = 8.0;
     t.value_scale = 1.0 / 32767.0;
     t.table = tabulate(t.range, t.value_scale, [&](double x) { return table_function(f, x); });
   }

@@ -119,11 +119,21 @@ void set_window(Tile& t, const Axis& rows, const Axis& columns) {
 
 }  // namespace
 
-int32_t kernel_group_that_fits(const target::Target& target, const target::Lanes& lanes, int64_t bytes_per_kernel) {
-  const int64_t room = (target.cbuf.banks - 2) * target.cbuf.bank_bytes;  // one bank of data, one of slack (npu.md 5.1)
+int32_t kernel_group_that_fits(const target::Target& target, const target::Lanes& lanes, const model::Convolution& conv,
+                               const model::TensorDesc& input) {
+  const target::Cbuf& cbuf = target.cbuf;
+  const auto size = static_cast<int64_t>(dtype_size(conv.weight_dtype));
+  const int64_t kernel_bytes =
+      int64_t{conv.kernel[0]} * conv.kernel[1] * align_up(conv.in_channels, conv.channel_group) * size;
+  const Axis rows{conv.kernel[0], conv.stride[0], conv.dilation[0], conv.pad[0], input.cube.h, conv.transposed};
+  const Axis columns{conv.kernel[1], conv.stride[1], conv.dilation[1], conv.pad[1], input.cube.w, conv.transposed};
+  const int64_t window = rows.needed(1) * entries_per_row(target, input, conv.in_channels, columns.needed(1));
+  const int64_t window_banks = std::max<int64_t>(1, ceil_div(window * cbuf.entry_bytes, cbuf.bank_bytes));
+  // One bank more than the weights' own (npu.md 5.1, found by experiment).
+  const int64_t room = (cbuf.banks - window_banks - 1) * cbuf.bank_bytes;
   int32_t group = lanes.kernel_group;
-  while (group > 1 && group * bytes_per_kernel > room) group /= 2;
-  return group * bytes_per_kernel > room ? 0 : group;
+  while (group > 1 && group * kernel_bytes > room) group /= 2;
+  return group * kernel_bytes > room ? 0 : group;
 }
 
 Result<std::vector<Tile>> tile_convolution(const target::Target& target, const CompileOptions& options,

@@ -10,9 +10,10 @@
 
 namespace openrknn::npu {
 
-// Output channels that one weight group may have so that a group's weights fit the buffer beside one bank of data;
-// a power of two up to the target's group. 0: not even two kernels fit.
-int32_t kernel_group_that_fits(const target::Target& target, const target::Lanes& lanes, int64_t bytes_per_kernel);
+// Output channels that one weight group may have so that a group's weights fit the buffer beside the input window of one
+// output pixel; a power of two up to the target's group. 0: not even one kernel fits. conv.kernel_group need not be set.
+int32_t kernel_group_that_fits(const target::Target& target, const target::Lanes& lanes, const model::Convolution& conv,
+                               const model::TensorDesc& input);
 
 // Rows, columns and output channels in blocks, by npu.md 5.1: whole weights where they leave room for data, else weight
 // groups; then bands of rows with their halo; then columns. conv.kernel_group must be set. Error: one output pixel's
