@@ -18,6 +18,9 @@ size_t dtype_size(DType dtype);
 // "float32", "int8", ... (numpy's names where numpy has the type).
 std::string_view dtype_name(DType dtype);
 std::optional<DType> dtype_from_name(std::string_view name);
+// The number of ONNX's TensorProto.DataType, which is what the attribute `to` of Cast holds in a Graph; 0 when it has none.
+int64_t onnx_number(DType dtype);
+std::optional<DType> dtype_from_onnx_number(int64_t number);
 bool is_float(DType dtype);          // any floating type
 bool is_integer(DType dtype);        // any integer type, bool excluded
 bool is_signed_integer(DType dtype);
