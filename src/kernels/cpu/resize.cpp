@@ -1,0 +1,116 @@
+#include "kernels/resize.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/parallel.hpp"
+#include "kernels/cpu/support_kernel.hpp"
+#include "kernels/strided.hpp"
+
+namespace openrknn::cpu {
+namespace {
+
+// One axis at a time: `from` is outer x in x inner, `to` outer x out x inner. Taps are added in their order.
+void interpolate_axis(const float* from, float* to, int64_t outer, const ResizeAxis& axis, int64_t inner,
+                      const ResizeTaps& taps) {
+  const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(inner * taps.taps, 1));
+  parallel_for(outer * axis.out, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t* index = taps.indices.data() + r % axis.out * taps.taps;
+      const float* weight = taps.weights.data() + r % axis.out * taps.taps;
+      const float* source = from + r / axis.out * axis.in * inner;
+      float* target = to + r * inner;
+      for (int64_t k = 0; k < taps.taps; ++k) {
+        const float w = weight[k];
+        const float* row = source + index[k] * inner;
+        if (k == 0) {
+          for (int64_t i = 0; i < inner; ++i) target[i] = w * row[i];
+        } else if (w != 0.0F) {
+          for (int64_t i = 0; i < inner; ++i) target[i] += w * row[i];
+        }
+      }
+    }
+  });
+}
+
+Status interpolate(const TensorView& in, const ResizeSettings& settings, const ResizePlan& plan, float* out) {
+  Tensor current = Tensor::copy_of(in);
+  Shape shape = in.shape;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const ResizeAxis& a = plan.axes[static_cast<size_t>(axis)];
+    if (!a.changes()) continue;
+    const int64_t outer = shape.elements(0, axis);
+    const int64_t inner = shape.elements(axis + 1, shape.rank());
+    shape.set(axis, a.out);
+    OPENRKNN_TRY(Tensor next, Tensor::make(DType::kFloat32, shape));
+    interpolate_axis(current.as<float>().data(), next.mutable_as<float>().data(), outer, a, inner,
+                     interpolation_taps(settings, a));
+    current = std::move(next);
+  }
+  if (current.bytes() > 0) std::memcpy(out, current.data(), current.bytes());
+  return {};
+}
+
+// tf_crop_and_resize: positions outside the input on any axis get the extrapolation value.
+void fill_outside(const ResizeSettings& settings, const ResizePlan& plan, float* out) {
+  if (settings.coordinate != CoordinateMode::kCropAndResize) return;
+  for (int axis = 0; axis < plan.shape.rank(); ++axis) {
+    const auto outside = outside_positions(settings, plan.axes[static_cast<size_t>(axis)]);
+    const int64_t inner = plan.shape.elements(axis + 1, plan.shape.rank());
+    for (int64_t r = 0; r < plan.shape.elements(0, axis + 1); ++r) {
+      if (outside[static_cast<size_t>(r % plan.shape[axis])])
+        std::fill_n(out + r * inner, inner, settings.extrapolation);
+    }
+  }
+}
+
+Result<ResizePlan> plan_of(const KernelArgs& args, const ResizeSettings& settings) {
+  const auto floats = [&](size_t i) {
+    std::vector<float> made;
+    if (!args.has_input(i)) return made;
+    for (const double v : to_doubles(args.inputs[i])) made.push_back(static_cast<float>(v));
+    return made;
+  };
+  return plan_resize(args.inputs[0].shape, settings, floats(1), floats(2),
+                     ints_operand(args, 3).value_or(std::vector<int64_t>{}));
+}
+
+Status resize(const KernelArgs& args) {
+  OPENRKNN_CHECK_OK(require(args, 1));
+  OPENRKNN_CHECK_OK(require_movable(args));
+  const TensorView& in = args.inputs[0];
+  const MutableTensorView& out = args.outputs[0];
+  OPENRKNN_TRY(const ResizeSettings settings, resize_settings(args.attributes));
+  OPENRKNN_TRY(const ResizePlan plan, plan_of(args, settings));
+  OPENRKNN_CHECK_OK(require_output(args, 0, in.dtype, plan.shape));
+  if (out.elements() == 0) return {};
+  const bool extrapolates = settings.coordinate == CoordinateMode::kCropAndResize;
+  if (settings.mode == ResizeMode::kNearest && (!extrapolates || in.dtype == DType::kFloat32)) {
+    std::vector<std::vector<int64_t>> tables;
+    for (const ResizeAxis& axis : plan.axes) tables.push_back(nearest_table(settings, axis));
+    copy_by_tables(in.data, in.shape, tables, out.data, dtype_size(in.dtype));
+    if (extrapolates) fill_outside(settings, plan, out.as<float>().data());
+    return {};
+  }
+  if (!is_float(in.dtype) || dtype_size(in.dtype) < 2 || settings.mode == ResizeMode::kNearest) {
+    return kernel_error(fmt::format("interpolation of {} values", dtype_name(in.dtype)));
+  }
+  if (in.dtype == DType::kFloat32) {
+    OPENRKNN_CHECK_OK(interpolate(in, settings, plan, out.as<float>().data()));
+    fill_outside(settings, plan, out.as<float>().data());
+    return {};
+  }
+  const Tensor wide = cast(in, DType::kFloat32);
+  Tensor result(DType::kFloat32, plan.shape);
+  OPENRKNN_CHECK_OK(interpolate(wide.view(), settings, plan, result.mutable_as<float>().data()));
+  fill_outside(settings, plan, result.mutable_as<float>().data());
+  const Tensor back = cast(result.view(), in.dtype);
+  std::memcpy(out.data, back.data(), out.bytes());
+  return {};
+}
+
+}  // namespace
+
+void register_resize(Registry& registry) { registry.add("Resize", resize); }
+
+}  // namespace openrknn::cpu
