@@ -1,0 +1,113 @@
+// Normalisations, inference only.
+#include "ops/support_infer.hpp"
+
+namespace openrknn::ops {
+namespace {
+
+Status check_per_channel(const InferInput& in, int rank, size_t last) {
+  const Shape& x = in.shape(0);
+  if (x.rank() < rank)
+    return infer_error("operand 0", fmt::format("shape {} has fewer than {} axes", x.to_string(), rank));
+  for (size_t i = 1; i <= last; ++i) {
+    if (in.shape(i) == Shape{x[1]}) continue;
+    return infer_error(fmt::format("operand {}", i),
+                       fmt::format("shape {} for {} channels", in.shape(i).to_string(), x[1]));
+  }
+  return {};
+}
+
+Types infer_batch(const InferInput& in) {
+  OPENRKNN_CHECK_OK(check_per_channel(in, 2, 4));
+  if (in.attributes.int_or("training_mode", 0) != 0)
+    return infer_error("attribute 'training_mode'", "training is not supported");
+  return like_first(in);
+}
+
+Types infer_instance(const InferInput& in) {
+  OPENRKNN_CHECK_OK(check_per_channel(in, 3, 2));
+  return like_first(in);
+}
+
+Types infer_group(const InferInput& in) {
+  OPENRKNN_CHECK_OK(check_per_channel(in, 3, 2));
+  const int64_t groups = in.attributes.int_or("num_groups", 0);
+  if (groups < 1 || in.shape(0)[1] % groups != 0) {
+    return infer_error("attribute 'num_groups'", fmt::format("{} groups of {} channels", groups, in.shape(0)[1]));
+  }
+  return like_first(in);
+}
+
+Types infer_layer(const InferInput& in) {
+  const Shape& x = in.shape(0);
+  OPENRKNN_TRY(const int axis, normalize_axis(in.attributes.int_or("axis", -1), x.rank()));
+  const int64_t n = x.elements(axis, x.rank());
+  for (size_t i = 1; i < 3; ++i) {
+    if (!in.has(i) || in.shape(i).elements() == n) continue;
+    return infer_error(fmt::format("operand {}", i),
+                       fmt::format("shape {} for {} normalised elements", in.shape(i).to_string(), n));
+  }
+  Shape statistics = x;
+  for (int i = axis; i < x.rank(); ++i) statistics.set(i, 1);
+  std::vector<TensorType> types(in.outputs, TensorType{DType::kFloat32, statistics});
+  types[0] = {in.dtype(0), x};
+  return types;
+}
+
+Types infer_lrn(const InferInput& in) {
+  if (in.shape(0).rank() < 2)
+    return infer_error("operand 0", fmt::format("shape {} has no channels", in.shape(0).to_string()));
+  if (in.attributes.int_or("size", 0) < 1) return infer_error("attribute 'size'", "it is below 1");
+  return like_first(in);
+}
+
+constexpr AttrSpec kEpsilon{"epsilon", AttrKind::kFloat, false, "added to the variance, default 1e-5"};
+
+}  // namespace
+
+void register_norm(Registry& registry) {
+  registry.add({.name = "BatchNormalization",
+                .op_class = OpClass::kCompute,
+                .min_inputs = 5,
+                .max_inputs = 5,
+                .attributes = {kEpsilon,
+                               {"momentum", AttrKind::kFloat, false, "of training, ignored"},
+                               {"training_mode", AttrKind::kInt, false, "must be 0"}},
+                .infer = infer_batch,
+                .doc = "(x - mean) / sqrt(variance + epsilon) * scale + bias per channel"});
+  registry.add({.name = "InstanceNormalization",
+                .op_class = OpClass::kCompute,
+                .min_inputs = 3,
+                .max_inputs = 3,
+                .attributes = {kEpsilon},
+                .infer = infer_instance,
+                .doc = "Normalises each channel of each sample by its own statistics"});
+  registry.add({.name = "GroupNormalization",
+                .op_class = OpClass::kCompute,
+                .min_inputs = 3,
+                .max_inputs = 3,
+                .attributes = {kEpsilon,
+                               {"num_groups", AttrKind::kInt, true, "groups of channels"},
+                               {"stash_type", AttrKind::kInt, false, "type of the statistics, ignored"}},
+                .infer = infer_group,
+                .doc = "Normalises each group of channels of each sample; scale and bias per channel"});
+  registry.add({.name = "LayerNormalization",
+                .op_class = OpClass::kCompute,
+                .min_inputs = 2,
+                .max_inputs = 3,
+                .max_outputs = 3,
+                .attributes = {{"axis", AttrKind::kInt, false, "first normalised axis, default -1"},
+                               kEpsilon,
+                               {"stash_type", AttrKind::kInt, false, "type of the statistics, ignored"}},
+                .infer = infer_layer,
+                .doc = "Normalises over the last axes; also gives mean and inverse standard deviation"});
+  registry.add({.name = "LRN",
+                .op_class = OpClass::kCompute,
+                .attributes = {{"alpha", AttrKind::kFloat, false, "default 1e-4"},
+                               {"beta", AttrKind::kFloat, false, "default 0.75"},
+                               {"bias", AttrKind::kFloat, false, "default 1"},
+                               {"size", AttrKind::kInt, true, "channels of the window"}},
+                .infer = infer_lrn,
+                .doc = "x / (bias + alpha / size * sum of squares over neighbouring channels) ^ beta"});
+}
+
+}  // namespace openrknn::ops
