@@ -278,6 +278,35 @@ TEST_P(NpuConvLoops, DepthwiseHalfAddsOneProductAStep) {
   }
 }
 
+// A half of the given mantissa (1024 .. 2047) and exponent field.
+uint16_t half_of(int mantissa, int64_t exponent) { return static_cast<uint16_t>((exponent << 10) | (mantissa - 1024)); }
+
+// In units of the smallest product's last bit: 2^k + 2^(k - 24) + 1, and 2^k + 3 * 2^(k - 24) - 1. The last 1 decides
+// an fp32 tie; a double loses it from k = 54 on. The condition for plain doubles must refuse before that.
+TEST_P(NpuConvLoops, HalfTiesDecidedByTheLastBit) {
+  const int64_t unit = 2;  // exponent field of the smallest values
+  for (int64_t k = 44; k <= 20 + 2 * (30 - unit); ++k) {
+    for (const bool above : {true, false}) {
+      const int64_t big = k - 20, tie = above ? k - 44 : k - 43;  // exponents to split between x and w
+      const int mantissa = above ? 1024 : 1536;
+      std::vector<uint16_t> x = {half_of(1024, unit + big / 2), half_of(mantissa, unit + tie / 2), half_of(1025, unit),
+                                 half_of(1024, unit)};
+      std::vector<uint16_t> w = {half_of(1024, unit + big - big / 2), half_of(1024, unit + tie - tie / 2),
+                                 half_of(1025, unit), half_of(1026, unit)};
+      w[above ? 3 : 2] ^= 0x8000;  // 1025 * 1025 - 1024 * 1026 = 1
+      ConvShape s{};
+      s.kernel_h = s.kernel_w = s.stride_h = s.stride_w = s.dilation_h = s.dilation_w = 1;
+      s.in_h = s.in_w = s.out_h = s.out_w = s.out_channels = 1, s.in_channels = s.channels = 4;
+      float y = 0;
+      conv_f16(s, 32, 32, x.data(), w.data(), &y);
+      const float unit_value = std::ldexp(1.0F, 2 * (static_cast<int>(unit) - 25));
+      const float want = std::ldexp(1.0F + 0x1p-23F, static_cast<int>(k)) * unit_value;
+      ASSERT_EQ(y, want) << "k " << k << (above ? " above" : " below");
+      ASSERT_EQ(y, exact_group(x, w)) << "k " << k;
+    }
+  }
+}
+
 template <typename T>
 bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
