@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <queue>
 #include <set>
 
@@ -138,6 +139,7 @@ void Graph::rename(ValueId id, std::string_view wanted) {
 }
 
 void Graph::take_name(ValueId id, ValueId holder) {
+  if (id == holder) return;
   const std::string own = value(id).name;
   const std::string wanted = value(holder).name;
   std::vector<std::string> inherited = value(holder).aliases;
@@ -194,15 +196,21 @@ Result<std::vector<NodeId>> Graph::topological_order() const {
       }
     }
   }
-  if (order.size() != live) {
-    for (uint32_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].alive && waiting[i] > 0) {
-        return Error{ErrorCode::kFormat, "the graph has a cycle", source_file,
-                     fmt::format("node '{}' ({}) waits for its own result", nodes_[i].name, nodes_[i].op), "repair the model file"};
-      }
+  if (order.size() == live) return order;
+  // Every waiting node has a waiting producer: going back from one must come round to a node of the cycle.
+  const auto first = std::find_if(waiting.begin(), waiting.end(), [](int w) { return w > 0; });
+  auto at = static_cast<uint32_t>(first - waiting.begin());
+  std::set<uint32_t> seen;
+  while (seen.insert(at).second) {
+    for (const ValueId input : nodes_[at].inputs) {
+      if (!input.valid() || !value(input).producer.valid() || waiting[value(input).producer.index] <= 0) continue;
+      at = value(input).producer.index;
+      break;
     }
   }
-  return order;
+  return Error{ErrorCode::kFormat, "the graph has a cycle", source_file,
+               fmt::format("node '{}' ({}) waits for its own result", nodes_[at].name, nodes_[at].op),
+               "repair the model file"};
 }
 
 std::optional<ValueId> Graph::find_value(std::string_view wanted) const {
@@ -229,49 +237,82 @@ std::optional<Use> Graph::only_use(ValueId id) const {
   return value(id).users[0];
 }
 
-Status Graph::verify() const {
-  const auto fail = [this](const std::string& where, std::string why) {
-    return Error{ErrorCode::kInternal, "the graph is inconsistent", source_file + (where.empty() ? "" : ": " + where), std::move(why), ""};
-  };
-  std::set<std::string> names;
-  for (uint32_t i = 0; i < values_.size(); ++i) {
-    const Value& v = values_[i];
-    if (!v.alive) continue;
-    const ValueId id{i};
-    if (!names.insert(v.name).second) return fail(v.name, "two values have this name");
-    const int origins = (v.producer.valid() ? 1 : 0) + (v.constant ? 1 : 0) + (is_input(id) ? 1 : 0);
-    if (origins != 1) return fail(v.name, fmt::format("the value has {} origins (producer, constant or graph input), one is needed", origins));
-    if (v.producer.valid()) {
-      const Node& n = nodes_[v.producer.index];
-      const auto slot = static_cast<size_t>(v.producer_slot);
-      if (!n.alive || slot >= n.outputs.size() || n.outputs[slot] != id) return fail(v.name, "its producer does not list it");
-    }
-    if (v.constant && (!v.shape || !(v.constant->shape() == *v.shape) || v.constant->dtype() != v.dtype)) {
-      return fail(v.name, "the constant differs from the value's type");
-    }
-    for (const Use& use : v.users) {
-      const Node& n = nodes_[use.node.index];
-      if (!n.alive || static_cast<size_t>(use.slot) >= n.inputs.size() || n.inputs[static_cast<size_t>(use.slot)] != id) {
-        return fail(v.name, "a user does not read it");
-      }
-    }
-    if (v.quant && v.shape) OPENRKNN_CHECK_OK(v.quant->validate(*v.shape));
+namespace {
+
+using Fail = std::function<Error(const std::string&, std::string)>;
+
+Status verify_value(const Graph& graph, ValueId id, const Fail& fail) {
+  const Value& v = graph.value(id);
+  const int origins = (v.producer.valid() ? 1 : 0) + (v.constant ? 1 : 0) + (graph.is_input(id) ? 1 : 0);
+  if (origins != 1) {
+    return fail(v.name,
+                fmt::format("the value has {} origins (producer, constant or graph input), one is needed", origins));
   }
-  for (const Node& n : nodes_) {
-    if (!n.alive) continue;
-    for (size_t s = 0; s < n.inputs.size(); ++s) {
-      if (!n.inputs[s].valid()) continue;
-      const Value& v = values_[n.inputs[s].index];
-      const Use use{{static_cast<uint32_t>(&n - nodes_.data())}, static_cast<int>(s)};
-      if (!v.alive || std::find(v.users.begin(), v.users.end(), use) == v.users.end()) {
-        return fail(n.name, fmt::format("input {} does not know its reader", s));
-      }
+  if (v.producer.valid()) {
+    const Node& n = graph.node(v.producer);
+    const auto slot = static_cast<size_t>(v.producer_slot);
+    if (!n.alive || slot >= n.outputs.size() || n.outputs[slot] != id)
+      return fail(v.name, "its producer does not list it");
+  }
+  if (v.constant && (!v.shape || !(v.constant->shape() == *v.shape) || v.constant->dtype() != v.dtype)) {
+    return fail(v.name, "the constant differs from the value's type");
+  }
+  for (const Use& use : v.users) {
+    const Node& n = graph.node(use.node);
+    if (!n.alive || static_cast<size_t>(use.slot) >= n.inputs.size() || n.inputs[static_cast<size_t>(use.slot)] != id) {
+      return fail(v.name, "a user does not read it");
     }
+    if (std::count(v.users.begin(), v.users.end(), use) != 1) return fail(v.name, "a use is listed twice");
+  }
+  if (v.quant && v.shape) {
+    if (auto status = v.quant->validate(*v.shape); !status.ok()) return fail(v.name, status.error().why);
+  }
+  return {};
+}
+
+Status verify_node(const Graph& graph, NodeId id, const Fail& fail) {
+  const Node& n = graph.node(id);
+  for (size_t s = 0; s < n.inputs.size(); ++s) {
+    if (!n.inputs[s].valid()) continue;
+    const Value& v = graph.value(n.inputs[s]);
+    if (!v.alive || std::find(v.users.begin(), v.users.end(), Use{id, static_cast<int>(s)}) == v.users.end()) {
+      return fail(n.name, fmt::format("input {} does not know its reader", s));
+    }
+  }
+  for (size_t s = 0; s < n.outputs.size(); ++s) {
+    if (!n.outputs[s].valid()) continue;
+    const Value& v = graph.value(n.outputs[s]);
+    if (!v.alive || v.producer != id || v.producer_slot != static_cast<int>(s)) {
+      return fail(n.name, fmt::format("output {} has another producer", s));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status Graph::verify() const {
+  const Fail fail = [this](const std::string& where, std::string why) {
+    return Error{ErrorCode::kInternal, "the graph is inconsistent", source_file + (where.empty() ? "" : ": " + where),
+                 std::move(why), ""};
+  };
+  std::set<std::string_view> names;
+  for (const ValueId id : values()) {
+    const Value& v = value(id);
+    if (!names.insert(v.name).second) return fail(v.name, "two values have this name");
+    const auto named = by_name_.find(v.name);
+    if (named == by_name_.end() || named->second != id) return fail(v.name, "the value cannot be found by its name");
+    OPENRKNN_CHECK_OK(verify_value(*this, id, fail));
+  }
+  for (const NodeId id : nodes()) OPENRKNN_CHECK_OK(verify_node(*this, id, fail));
+  for (const ValueId id : inputs_) {
+    if (!id.valid() || !value(id).alive) return fail("", "a graph input is gone");
   }
   for (const ValueId id : outputs_) {
     if (!id.valid() || !value(id).alive) return fail("", "a graph output is gone");
   }
-  return topological_order().ok() ? Status{} : Status{topological_order().error()};
+  if (auto order = topological_order(); !order.ok()) return order.error();
+  return {};
 }
 
 }  // namespace openrknn
