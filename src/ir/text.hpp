@@ -6,6 +6,12 @@
 //     %y: float32[1,4,8,8] = Conv(%x, %w, _) {kernel_shape=[1,1], group=1} "conv1"
 //     output %y
 //   }
+//
+// Names with other characters than letters, digits and _.-/#$@ are quoted: %"a b:0". A comment runs from // to the end of
+// the line. A type may be followed by quant(int8, tensor, [0.5], [-3]) (or channel AXIS, or group AXIS SIZE), then by
+// aka ["a", "b"] (aliases); a node by from ["a", "b"] (its source nodes, when they are more than its own name). `[?]`
+// stands for a shape that is not known. Attributes: 1 is an int, 1.0 a float, [] an empty list of ints (floats[] and
+// strings[] the others), float32[2]{1, 2} a tensor.
 #pragma once
 
 #include <string>
