@@ -22,6 +22,15 @@ Error bare(const Error& error) {
   return refusal(error.code, std::move(why));
 }
 
+// What can be said about a node whose operands' shapes are missing because of another failure.
+Status check_operand_count(const NodeDraft& draft, const ops::OpDef& def) {
+  const auto count = static_cast<int>(draft.inputs.size());
+  if (count >= def.min_inputs && (def.max_inputs < 0 || count <= def.max_inputs)) return {};
+  return refusal(ErrorCode::kFormat,
+                 fmt::format("it has {} inputs, the operator takes {}{}", count, def.min_inputs,
+                             def.max_inputs < 0 ? " or more" : fmt::format(" to {}", def.max_inputs)));
+}
+
 void trim_absent(std::vector<ValueId>& values, size_t at_least) {
   while (values.size() > at_least && !values.back().valid()) values.pop_back();
 }
@@ -113,8 +122,10 @@ Result<std::vector<ValueId>> GraphBuilder::emit(NodeDraft draft) {
          draft.outputs.size() > static_cast<size_t>(def->max_outputs)) {
     draft.outputs.pop_back();
   }
-  if (std::any_of(draft.inputs.begin(), draft.inputs.end(), [this](ValueId v) { return is_unknown(v); }))
+  if (std::any_of(draft.inputs.begin(), draft.inputs.end(), [this](ValueId v) { return is_unknown(v); })) {
+    OPENRKNN_CHECK_OK(check_operand_count(draft, *def));
     return emit_unknown(draft);
+  }
   if (auto dims = shape_of_static_value(draft))
     return std::vector<ValueId>{graph_.add_constant(draft.outputs[0], std::move(*dims))};
 

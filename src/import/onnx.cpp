@@ -361,7 +361,7 @@ Status OnnxImporter::report_failures() const {
   for (const auto& line : failures) lines += "\n  " + line;
   return Error{ErrorCode::kUnsupported,
                fmt::format("{} node{} cannot be imported", failures.size(), failures.size() == 1 ? "" : "s"), path_,
-               lines, "cut the graph before them (--output NAME), or export the model with other operators"};
+               lines + "\n", "cut the graph before them (--output NAME), or export the model with other operators"};
 }
 
 Status OnnxImporter::finish() {
