@@ -24,7 +24,8 @@ Error io_error(const char* what, const std::string& path, int code, const char* 
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: a pipe without a writer must not hang before it is refused.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return io_error("cannot open the file", path, errno, "check the path and its permissions");
   struct stat info {};
   if (::fstat(fd, &info) != 0) {
