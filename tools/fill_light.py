@@ -3,8 +3,8 @@
 
     fill_light.py light_resnet50.onnx resnet50_seeded.onnx [--seed N]
 
-The light files make every weight by ConstantOfShape (0.02 everywhere), which says nothing about accuracy or quantization.
-Here each becomes an initializer: weights He-initialised by their fan-in (gain 2 behind a Relu, else 1), scales near 1, biases and means near 0,
+The light files make their weights by ConstantOfShape (0.02 everywhere, a few small ones aside), which says nothing about
+accuracy or quantization. Here each becomes an initializer: weights He-initialised by their fan-in (gain 2 behind a Relu, else 1), scales near 1, biases and means near 0,
 variances positive; a normalisation that ends a residual branch is scaled down, so that deep sums stay in range.
 Needs numpy and onnx from PyPI.
 """
@@ -57,7 +57,8 @@ def role_of(name, consumers):
 def fan_in(node, shape):
     if node.op_type == "Conv":
         return int(np.prod(shape[1:]))
-    return int(shape[1] if attribute(node, "transB", 0) else shape[0])
+    rows, columns = shape[-2], shape[-1]  # leading extents of 1 are dropped by a Reshape
+    return int(columns if attribute(node, "transB", 0) else rows)
 
 
 def follows_relu(node, producers):
@@ -101,7 +102,13 @@ def fill(model, seed):
         made.append(numpy_helper.from_array(np.asarray(values_of(role, user, shape, random, producers), np.float32), node.output[0]))
         removed.add(node.input[0])
     read = {name for node in kept for name in node.input}
-    others = [t for t in graph.initializer if t.name in read or t.name not in removed]
+    others = []
+    for tensor in graph.initializer:
+        role, user = role_of(tensor.name, consumers)
+        if user is not None and tensor.data_type == onnx.TensorProto.FLOAT:  # a few small tensors kept their trained values: they do not fit the rest
+            made.append(numpy_helper.from_array(np.asarray(values_of(role, user, tuple(tensor.dims), random, producers), np.float32), tensor.name))
+        elif tensor.name in read or tensor.name not in removed:
+            others.append(tensor)
     inputs = [i for i in graph.input if i.name not in removed]
     for field, items in (("node", kept), ("initializer", others + made), ("input", inputs)):
         del getattr(graph, field)[:]
