@@ -377,13 +377,12 @@ class OPENRKNN_API Model {
   // The golden run: fp32 (and the model's integer types). Outputs in the model's order and dtype.
   Result<std::vector<Output>> run(const Tensors& inputs) const;
   ModelReport inspect() const;
-  // Every node's engine on `target`, with reasons; what keeps the model from being built, all at once.
-  Result<PreflightReport> preflight(const std::string& target, const std::string& dtype = "w8a8") const;
-  // `dataset`: path of a calibration list; may be empty for fp16. With Config::stop_after the build ends after that
-  // pass and gives an error of code kInvalidArgument only if the pass is unknown, else no program.
+  // Every node's engine on `target`, with reasons; what keeps the model from being built, all at once. `dtype` empty:
+  // w8a8 where the target has it.
+  Result<PreflightReport> preflight(const std::string& target, const std::string& dtype = "") const;
+  // `dataset`: path of a calibration list; may be empty when every layer is fp16. Warnings are logged and kept in the
+  // program.
   Result<Program> build(const Config& config, const std::string& dataset) const;
-  // Runs the passes only, for --stop-after and --dump-after.
-  Status optimize(const Config& config, const std::string& dataset) const;
 
   struct State;
   explicit Model(std::unique_ptr<State> state);
@@ -409,6 +408,9 @@ OPENRKNN_API Result<std::vector<std::pair<std::string, std::string>>> match_file
 // Reads .npy files (in the model's shape) and pictures (resized to it) for these inputs.
 OPENRKNN_API Result<Tensors> load_inputs(const std::vector<std::pair<std::string, std::string>>& files,
                                          const std::vector<TensorInfo>& inputs, const FeedOptions& options = {});
+// Shapes for the inputs that have open dimensions: of the .npy file given, or of the picture (batch 1, its own size).
+OPENRKNN_API Result<std::vector<NamedShape>> bind_open_dimensions(
+    const std::vector<std::pair<std::string, std::string>>& files, const std::vector<TensorInfo>& inputs);
 OPENRKNN_API Result<Tensor> read_npy(const std::string& path);
 // Writes atomically. Types that npy lacks are widened to float32 or int8.
 OPENRKNN_API Status write_npy(const std::string& path, const Tensor& tensor);
