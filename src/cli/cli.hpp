@@ -47,7 +47,8 @@ tk::Status write_json(const Common& common, const std::string& json);
 // "NAME:D,D" at the last ':'. Without ':' the name is empty.
 tk::Result<tk::NamedShape> parse_shape(const std::string& argument);
 tk::Result<tk::ChannelValues> parse_channels(const std::string& option, const std::string& argument);
-tk::Result<std::vector<tk::ChannelValues>> parse_channel_list(const std::string& option, const std::vector<std::string>& arguments);
+tk::Result<std::vector<tk::ChannelValues>> parse_channel_list(const std::string& option,
+                                                              const std::vector<std::string>& arguments);
 tk::Result<tk::DataLayout> parse_layout(const std::string& text);
 std::string shape_text(const std::vector<int64_t>& shape);
 std::string bytes_text(int64_t bytes);
@@ -84,11 +85,11 @@ tk::Status apply(const Common& common);
 #define CLI_CONCAT(a, b) CLI_CONCAT_INNER(a, b)
 // CLI_TRY(auto x, f()): x is the value of f(), or the sub-command ends with its error.
 #define CLI_TRY(lhs, expr) CLI_TRY_IMPL(CLI_CONCAT(cli_result_, __LINE__), lhs, expr)
-#define CLI_TRY_IMPL(tmp, lhs, expr)                              \
-  auto tmp = (expr);                                              \
-  if (!tmp.ok()) return ::openrknn::cli::fail(tmp.error());       \
+#define CLI_TRY_IMPL(tmp, lhs, expr)                        \
+  auto tmp = (expr);                                        \
+  if (!tmp.ok()) return ::openrknn::cli::fail(tmp.error()); \
   lhs = std::move(tmp).value()
-#define CLI_CHECK_OK(expr)                                                                          \
-  do {                                                                                              \
+#define CLI_CHECK_OK(expr)                                                                            \
+  do {                                                                                                \
     if (auto cli_status = (expr); !cli_status.ok()) return ::openrknn::cli::fail(cli_status.error()); \
   } while (false)

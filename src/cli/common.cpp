@@ -27,16 +27,21 @@ tk::Error bad_argument(const std::string& where, const std::string& why, const s
 }  // namespace
 
 void add_common(CLI::App& app, Common& common, bool json) {
-  app.add_option("--threads", common.threads, "Worker threads (default: all cores); changes speed only")->check(CLI::Range(0, 1024));
+  app.add_option("--threads", common.threads, "Worker threads (default: all cores); changes speed only")
+      ->check(CLI::Range(0, 1024));
   app.add_flag("--quiet", common.quiet, "No warnings, no progress");
   app.add_flag("-v,--verbose", common.verbose, "More messages; twice: all of them");
   app.add_option("--log", common.log_file, "Copy every message to this file");
-  if (json) app.add_option("--json", common.json, "Write the result as JSON to this file (-: stdout, and nothing else there)");
+  if (json)
+    app.add_option("--json", common.json, "Write the result as JSON to this file (-: stdout, and nothing else there)");
 }
 
 tk::Status apply(const Common& common) {
   tk::set_threads(common.threads);
-  tk::set_log_level(common.quiet ? tk::LogLevel::kError : common.verbose == 0 ? tk::LogLevel::kWarning : common.verbose == 1 ? tk::LogLevel::kInfo : tk::LogLevel::kDebug);
+  tk::set_log_level(common.quiet          ? tk::LogLevel::kError
+                    : common.verbose == 0 ? tk::LogLevel::kWarning
+                    : common.verbose == 1 ? tk::LogLevel::kInfo
+                                          : tk::LogLevel::kDebug);
   if (common.quiet) tk::set_progress(false);
   if (!common.log_file.empty()) return tk::set_log_file(common.log_file);
   return {};
@@ -76,7 +81,8 @@ tk::Result<tk::NamedShape> parse_shape(const std::string& argument) {
     if (code != std::errc() || end != part.data() + part.size() || part.empty()) {
       return bad_argument(where, "\"" + part + "\" is not a dimension", "write NAME:D,D,... with whole numbers");
     }
-    if (value < 1) return bad_argument(where, "dimension " + part + " is not positive", "write NAME:D,D,... with positive numbers");
+    if (value < 1)
+      return bad_argument(where, "dimension " + part + " is not positive", "write NAME:D,D,... with positive numbers");
     result.shape.push_back(value);
   }
   return result;
@@ -97,7 +103,8 @@ tk::Result<tk::ChannelValues> parse_channels(const std::string& option, const st
   return result;
 }
 
-tk::Result<std::vector<tk::ChannelValues>> parse_channel_list(const std::string& option, const std::vector<std::string>& arguments) {
+tk::Result<std::vector<tk::ChannelValues>> parse_channel_list(const std::string& option,
+                                                              const std::vector<std::string>& arguments) {
   std::vector<tk::ChannelValues> list;
   for (const std::string& argument : arguments) {
     auto values = parse_channels(option, argument);

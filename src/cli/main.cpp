@@ -19,7 +19,8 @@ int run(int argc, char** argv) {
     // --help and --version arrive here as well, with status 0.
     if (e.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(e);
     for (const Command& command : commands) {
-      if (command.app->parsed()) return usage(std::string(e.what()) + " (openrknn " + command.app->get_name() + " --help)");
+      if (command.app->parsed())
+        return usage(std::string(e.what()) + " (openrknn " + command.app->get_name() + " --help)");
     }
     return usage(std::string(e.what()) + " (openrknn --help)");
   }
@@ -37,10 +38,12 @@ int main(int argc, char** argv) {
   try {
     const int status = openrknn::cli::run(argc, argv);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      return openrknn::cli::fail("cannot write the result", "stdout", "the device is full or closed", "give an output file");
+      return openrknn::cli::fail("cannot write the result", "stdout", "the device is full or closed",
+                                 "give an output file");
     }
     return status;
   } catch (const std::exception& e) {
-    return openrknn::cli::fail("cannot go on", "openrknn", e.what(), "free memory, or report the command as a fault of openrknn");
+    return openrknn::cli::fail("cannot go on", "openrknn", e.what(),
+                               "free memory, or report the command as a fault of openrknn");
   }
 }

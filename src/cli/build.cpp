@@ -1,0 +1,207 @@
+#include <filesystem>
+
+#include "cli/cli.hpp"
+#include "cli/config_file.hpp"
+
+namespace openrknn::cli {
+namespace {
+
+struct BuildArguments {
+  Common common;
+  std::string model, output, dataset, config_file;
+  std::string target, dtype, algorithm, method, memory_plan, compute_order;
+  std::vector<std::string> inputs, input_values, outputs, mean, std_dev, bgr, layer_dtype, disabled;
+  std::string dump_after, dump_dir, stop_after;
+  int64_t max_samples = 0, max_rewrites = -1, batch = 0;
+  int opt_level = -1;
+};
+
+tk::Error argument_error(const std::string& where, const std::string& why, const std::string& hint) {
+  return {tk::ErrorCode::kInvalidArgument, "cannot read an argument", where, why, hint};
+}
+
+// "NAME=REST" split at the last '=' for dtypes, which have none.
+tk::Status add_layer_dtypes(const std::vector<std::string>& arguments, tk::Config& config) {
+  for (const std::string& argument : arguments) {
+    const size_t equals = argument.rfind('=');
+    if (equals == std::string::npos || equals == 0)
+      return argument_error("--layer-dtype " + argument, "there is no NAME=", "write NAME=DTYPE");
+    config.layer_dtype[argument.substr(0, equals)] = argument.substr(equals + 1);
+  }
+  return {};
+}
+
+// "NAME=FILE.npy" against the model's own input names, which may hold '='.
+tk::Status add_input_values(const std::string& model, const std::vector<std::string>& arguments,
+                            tk::LoadOptions& load) {
+  if (arguments.empty()) return {};
+  auto inputs = tk::model_inputs(model);
+  if (!inputs.ok()) return inputs.error();
+  for (const std::string& argument : arguments) {
+    size_t length = 0;
+    std::string known;
+    for (const auto& info : *inputs) {
+      known += (known.empty() ? "" : ", ") + info.name;
+      if (info.name.size() > length && argument.size() > info.name.size() && argument.starts_with(info.name) &&
+          argument[info.name.size()] == '=')
+        length = info.name.size();
+    }
+    if (length == 0)
+      return argument_error("--input-value " + argument, "no input of the model is named there",
+                            "write NAME=FILE.npy with one of: " + known);
+    auto tensor = tk::read_npy(argument.substr(length + 1));
+    if (!tensor.ok()) return tensor.error();
+    load.input_values.insert_or_assign(argument.substr(0, length), std::move(tensor).value());
+  }
+  return {};
+}
+
+// Options of the command line win over the file's.
+tk::Status apply_options(const BuildArguments& a, BuildPlan& plan) {
+  tk::Config& c = plan.config;
+  const auto take = [](const std::string& given, std::string& value) {
+    if (!given.empty()) value = given;
+  };
+  take(a.model, plan.model);
+  take(a.dataset, plan.dataset);
+  take(a.target, c.target);
+  take(a.dtype, c.dtype);
+  take(a.algorithm, c.algorithm);
+  take(a.method, c.method);
+  take(a.memory_plan, c.memory_plan);
+  take(a.compute_order, c.compute_order);
+  take(a.dump_after, c.dump_after);
+  take(a.dump_dir, c.dump_dir);
+  take(a.stop_after, c.stop_after);
+  if (a.max_samples != 0) c.max_samples = a.max_samples;
+  if (a.max_rewrites >= 0) c.max_rewrites = a.max_rewrites;
+  if (a.batch != 0) c.batch = static_cast<int>(std::min<int64_t>(a.batch, 1 << 20));
+  if (a.opt_level >= 0) c.opt_level = a.opt_level;
+  if (!a.disabled.empty()) c.disabled_passes = a.disabled;
+  if (!a.outputs.empty()) plan.load.outputs = a.outputs;
+  for (const std::string& name : a.bgr) {
+    if (name.empty()) {
+      c.bgr_all = true;
+    } else {
+      c.bgr.push_back(name);
+    }
+  }
+  if (!a.inputs.empty()) plan.load.inputs.clear();
+  for (const std::string& argument : a.inputs) {
+    auto shape = parse_shape(argument);
+    if (!shape.ok()) return shape.error();
+    plan.load.inputs.push_back(std::move(shape).value());
+  }
+  for (const auto& [option, given, values] :
+       {std::tuple{"--mean", &a.mean, &c.mean}, std::tuple{"--std", &a.std_dev, &c.std_dev}}) {
+    auto list = parse_channel_list(option, *given);
+    if (!list.ok()) return list.error();
+    if (!list->empty()) *values = std::move(list).value();
+  }
+  if (auto status = add_layer_dtypes(a.layer_dtype, c); !status.ok()) return status;
+  return add_input_values(plan.model, a.input_values, plan.load);
+}
+
+// Found before the work, not after it.
+tk::Status check_output(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
+    return tk::Error{tk::ErrorCode::kIo, "cannot write the program", path, "there is no folder " + folder.string(),
+                     "make it first"};
+  }
+  if (std::filesystem::is_directory(path, ignored)) {
+    return tk::Error{tk::ErrorCode::kIo, "cannot write the program", path, "it is a folder", "give a file name"};
+  }
+  return {};
+}
+
+void print_summary(const BuildPlan& plan, const std::string& output, const tk::ProgramReport& report) {
+  int64_t npu = 0;
+  int64_t macs = 0;
+  int64_t npu_macs = 0;
+  for (const auto& task : report.tasks) {
+    macs += task.macs;
+    npu += task.engine == "npu";
+    npu_macs += task.engine == "npu" ? task.macs : 0;
+  }
+  std::error_code ignored;
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(output, ignored));
+  std::printf("%s: %s for %s\n", output.c_str(), report.dtype.c_str(), report.target.c_str());
+  std::printf("  source    %s\n", plan.model.c_str());
+  std::printf("  tasks     %zu, %lld on the NPU with %.2f %% of the multiply-adds\n", report.tasks.size(),
+              static_cast<long long>(npu),
+              macs == 0 ? 100.0 : 100.0 * static_cast<double>(npu_macs) / static_cast<double>(macs));
+  std::printf("  file      %s, weights %s\n", bytes_text(ignored ? 0 : size).c_str(),
+              bytes_text(report.weights).c_str());
+  std::printf("  memory    internal %s (no plan can be below %s), inputs and outputs %s\n",
+              bytes_text(report.internal).c_str(), bytes_text(report.lower_bound).c_str(),
+              bytes_text(report.io).c_str());
+}
+
+int work(const BuildArguments& a) {
+  CLI_CHECK_OK(apply(a.common));
+  BuildPlan plan;
+  if (!a.config_file.empty()) {
+    CLI_TRY(plan, read_config_file(a.config_file));
+  }
+  if (plan.model.empty() && a.model.empty())
+    return usage("MODEL is required, as an argument or as models.model_file_path of --config");
+  if (plan.config.target.empty() && a.target.empty())
+    return usage("--target is required (openrknn targets lists them)");
+  CLI_CHECK_OK(apply_options(a, plan));
+  CLI_CHECK_OK(check_output(a.output));
+  if (tk::is_program_file(plan.model)) {
+    return fail("cannot build", plan.model, "it is a .rknn already",
+                "give the source model, or run it with: openrknn run");
+  }
+  CLI_TRY(const tk::Model model, tk::Model::load(plan.model, plan.load));
+  CLI_TRY(const tk::Program program, model.build(plan.config, plan.dataset));
+  CLI_CHECK_OK(program.write(a.output));
+  const tk::ProgramReport report = program.inspect();
+  CLI_CHECK_OK(write_json(a.common, tk::to_json(report)));
+  if (!a.common.json_on_stdout()) print_summary(plan, a.output, report);
+  return kDone;
+}
+
+}  // namespace
+
+Command add_build(CLI::App& app) {
+  auto* sub = app.add_subcommand("build", "Convert, quantize and compile a model to a .rknn file");
+  auto a = std::make_shared<BuildArguments>();
+  sub->add_option("MODEL", a->model, "Source model");
+  sub->add_option("-o,--out", a->output, "The .rknn to write")->required();
+  sub->add_option("--target", a->target, "SoC, see: openrknn targets");
+  sub->add_option("--dtype", a->dtype, "Number format: w8a8 (default), fp16; later w8a16, w4a16, w16a16i_dfp");
+  sub->add_option("--dataset", a->dataset, "Calibration list: one sample a line, one file an input");
+  sub->add_option("--max-samples", a->max_samples, "Use at most so many samples")->check(CLI::PositiveNumber);
+  sub->add_option("--algorithm", a->algorithm, "Range rule: normal; later mmse, kl_divergence, gdq");
+  sub->add_option("--method", a->method, "Weight scales: channel (default), layer; later groupN");
+  sub->add_option("--input", a->inputs, "NAME:D,D,... binds a shape, or cuts the model at an inner tensor")
+      ->allow_extra_args(false);
+  sub->add_option("--input-value", a->input_values, "NAME=FILE.npy bakes a constant in")->allow_extra_args(false);
+  sub->add_option("--output", a->outputs, "Cut the model at this tensor")->allow_extra_args(false);
+  sub->add_option("--mean", a->mean, "[NAME:]A,B,C is subtracted from the input")->allow_extra_args(false);
+  sub->add_option("--std", a->std_dev, "[NAME:]A,B,C divides it then")->allow_extra_args(false);
+  sub->add_option("--bgr", a->bgr, "Swap red and blue of calibration pictures, of all inputs or of NAME")
+      ->expected(0, 1)
+      ->default_str("")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--layer-dtype", a->layer_dtype, "NAME=DTYPE: another format for the producer of one tensor")
+      ->allow_extra_args(false);
+  sub->add_option("--batch", a->batch, "Multiply the batch (not there yet)")->check(CLI::PositiveNumber);
+  sub->add_option("--opt-level", a->opt_level, "0 (only what is needed) to 3 (default)")->check(CLI::Range(0, 3));
+  sub->add_option("--memory-plan", a->memory_plan,
+                  "Optimal (default), BestFit, GreedyBySize, GreedyByLifetime, SlowPeakGrowth");
+  sub->add_option("--compute-order", a->compute_order, "WidthFirst (default), DepthFirst");
+  sub->add_option("--config", a->config_file, "YAML of rknn_convert; options win over it");
+  sub->add_option("--dump-after", a->dump_after, "Write the graph's text after this pass, or after all");
+  sub->add_option("--dump-dir", a->dump_dir, "Folder of these texts (default: the current one)");
+  sub->add_option("--stop-after", a->stop_after, "Run no pass after this one");
+  sub->add_option("--max-rewrites", a->max_rewrites, "Stop rewriting after so many")->check(CLI::NonNegativeNumber);
+  sub->add_option("--disable", a->disabled, "Leave this pass out")->allow_extra_args(false);
+  add_common(*sub, a->common);
+  return {sub, [a] { return work(*a); }};
+}
+
+}  // namespace openrknn::cli

@@ -1,0 +1,32 @@
+// Models and inputs as run and bench take them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "openrknn/toolkit.hpp"
+
+namespace openrknn::cli {
+
+// A source model or a program with its inputs' data.
+struct Loaded {
+  std::optional<toolkit::Model> model;
+  std::optional<toolkit::Program> program;
+  toolkit::Tensors inputs;
+
+  const std::vector<toolkit::TensorInfo>& outputs() const { return model ? model->outputs() : program->outputs(); }
+};
+
+struct FeedArguments {
+  std::string file;                 // MODEL or FILE.rknn
+  std::vector<std::string> inputs;  // [NAME=]FILE
+  std::vector<std::string> mean, std_dev;
+  bool bgr = false;
+  std::string layout = "model";
+  bool seeded = false;  // without files the inputs are seeded random numbers
+};
+
+toolkit::Result<Loaded> load_and_feed(const FeedArguments& arguments);
+
+}  // namespace openrknn::cli

@@ -1,0 +1,96 @@
+#include "cli/cli.hpp"
+
+namespace openrknn::cli {
+namespace {
+
+struct InspectArguments {
+  Common common;
+  std::string file;
+};
+
+void print_infos(const char* title, const std::vector<tk::TensorInfo>& infos) {
+  for (const auto& i : infos)
+    std::printf("%s  %s %s %s\n", title, i.name.c_str(), std::string(tk::dtype_name(i.dtype)).c_str(),
+                shape_text(i.shape).c_str());
+}
+
+std::string joined(const std::vector<std::string>& names, const char* separator) {
+  std::string text;
+  for (const auto& n : names) text += (text.empty() ? "" : separator) + n;
+  return text;
+}
+
+int inspect_program(const InspectArguments& a) {
+  CLI_TRY(const tk::Program program, tk::Program::load(a.file));
+  const tk::ProgramReport report = program.inspect();
+  CLI_CHECK_OK(write_json(a.common, tk::to_json(report)));
+  if (a.common.json_on_stdout()) return kDone;
+  std::printf("%s: openrknn program, %s for %s\n", a.file.c_str(), report.dtype.c_str(), report.target.c_str());
+  print_infos("input ", report.inputs);
+  print_infos("output", report.outputs);
+  Table table({"task", "op", "engine", "source", "tiles", "MMAC", "bytes", "reason"},
+              {false, false, false, false, true, true, true, false});
+  for (const auto& t : report.tasks) {
+    table.add({t.name, t.op, t.engine, joined(t.source, "+"), std::to_string(t.tiles),
+               format("%.3f", static_cast<double>(t.macs) * 1e-6), bytes_text(t.bytes), t.reason});
+  }
+  table.print();
+  std::printf("memory  weights %s, internal %s (no plan can be below %s), inputs and outputs %s\n",
+              bytes_text(report.weights).c_str(), bytes_text(report.internal).c_str(),
+              bytes_text(report.lower_bound).c_str(), bytes_text(report.io).c_str());
+  return kDone;
+}
+
+// A model with open dimensions is shown with 1 in their place.
+tk::Result<tk::Model> load_any(const std::string& file) {
+  auto model = tk::Model::load(file);
+  if (model.ok() || model.error().code == tk::ErrorCode::kNotFound || model.error().code == tk::ErrorCode::kIo)
+    return model;
+  auto inputs = tk::model_inputs(file);
+  if (!inputs.ok()) return model.error();
+  tk::LoadOptions load;
+  for (auto& info : *inputs) {
+    bool open = false;
+    for (int64_t& d : info.shape) {
+      open = open || d < 0;
+      if (d < 0) d = 1;
+    }
+    if (open) load.inputs.push_back({info.name, info.shape});
+  }
+  if (load.inputs.empty()) return model.error();
+  auto bound = tk::Model::load(file, load);
+  if (!bound.ok()) return model.error();
+  tk::log(tk::LogLevel::kWarning, "open dimensions are shown as 1; bind them by --input when you build");
+  return bound;
+}
+
+int inspect_model(const InspectArguments& a) {
+  CLI_TRY(const tk::Model model, load_any(a.file));
+  const tk::ModelReport report = model.inspect();
+  CLI_CHECK_OK(write_json(a.common, tk::to_json(report)));
+  if (a.common.json_on_stdout()) return kDone;
+  std::printf("%s: %s, opset %lld\n", a.file.c_str(), report.format.c_str(), static_cast<long long>(report.opset));
+  print_infos("input ", report.inputs);
+  print_infos("output", report.outputs);
+  for (const auto& [op, count] : report.nodes) std::printf("%6lld  %s\n", static_cast<long long>(count), op.c_str());
+  std::printf("parameters %lld, multiply-adds %lld\n", static_cast<long long>(report.parameters),
+              static_cast<long long>(report.macs));
+  return kDone;
+}
+
+int work(const InspectArguments& a) {
+  CLI_CHECK_OK(apply(a.common));
+  return tk::is_program_file(a.file) ? inspect_program(a) : inspect_model(a);
+}
+
+}  // namespace
+
+Command add_inspect(CLI::App& app) {
+  auto* sub = app.add_subcommand("inspect", "Show what is in a .rknn file or a source model");
+  auto a = std::make_shared<InspectArguments>();
+  sub->add_option("FILE", a->file, "The .rknn, or a source model")->required();
+  add_common(*sub, a->common);
+  return {sub, [a] { return work(*a); }};
+}
+
+}  // namespace openrknn::cli

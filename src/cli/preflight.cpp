@@ -1,0 +1,55 @@
+#include "cli/cli.hpp"
+
+namespace openrknn::cli {
+namespace {
+
+struct PreflightArguments {
+  Common common;
+  std::string model, target, dtype;
+  std::vector<std::string> inputs, outputs;
+};
+
+int work(const PreflightArguments& a) {
+  CLI_CHECK_OK(apply(a.common));
+  tk::LoadOptions load;
+  load.outputs = a.outputs;
+  for (const std::string& argument : a.inputs) {
+    CLI_TRY(tk::NamedShape shape, parse_shape(argument));
+    load.inputs.push_back(std::move(shape));
+  }
+  CLI_TRY(const tk::Model model, tk::Model::load(a.model, load));
+  CLI_TRY(const tk::PreflightReport report, model.preflight(a.target, a.dtype));
+  CLI_CHECK_OK(write_json(a.common, tk::to_json(report)));
+  if (!a.common.json_on_stdout()) {
+    Table table({"node", "op", "engine", "MMAC", "bytes", "limit", "reason"},
+                {false, false, false, true, true, false, false});
+    for (const auto& n : report.nodes) {
+      table.add({n.name, n.op, n.engine, format("%.3f", static_cast<double>(n.macs) * 1e-6), bytes_text(n.bytes),
+                 n.limit, n.reason});
+    }
+    table.print();
+    std::printf("%s\n", report.summary.c_str());
+  }
+  if (report.buildable) return kDone;
+  std::string all;
+  for (const auto& u : report.unsupported) all += (all.empty() ? "" : "; ") + u;
+  return fail("the model cannot be built for " + report.target, a.model, all,
+              "cut these nodes off with --output, or choose another target");
+}
+
+}  // namespace
+
+Command add_preflight(CLI::App& app) {
+  auto* sub = app.add_subcommand("preflight", "Show before a build which node runs where, and why");
+  auto a = std::make_shared<PreflightArguments>();
+  sub->add_option("MODEL", a->model, "Source model")->required();
+  sub->add_option("--target", a->target, "SoC, see: openrknn targets")->required();
+  sub->add_option("--dtype", a->dtype, "Number format (default: w8a8 where the target has it)");
+  sub->add_option("--input", a->inputs, "NAME:D,D,... binds a shape, or cuts the model at an inner tensor")
+      ->allow_extra_args(false);
+  sub->add_option("--output", a->outputs, "Cut the model at this tensor")->allow_extra_args(false);
+  add_common(*sub, a->common);
+  return {sub, [a] { return work(*a); }};
+}
+
+}  // namespace openrknn::cli
