@@ -7,6 +7,7 @@
 
 #include "base/parallel.hpp"
 #include "eval/evaluator.hpp"
+#include "kernels/isa.hpp"
 #include "toolkit/convert.hpp"
 #include "toolkit/feed.hpp"
 #include "toolkit/state.hpp"
@@ -58,6 +59,7 @@ Result<toolkit::BenchReport> bench(toolkit::Program::State& state, const toolkit
   report.model = std::filesystem::path(state.path).filename().string();
   report.target = program.target;
   report.threads = thread_count();
+  report.isa = isa_name(isa());
   report.load_ms = state.load_ms;
   Tensors inputs;
   for (const auto& [name, tensor] : given) {
@@ -96,6 +98,7 @@ Result<toolkit::BenchReport> bench(const toolkit::Model::State& state, const too
   toolkit::BenchReport report;
   report.model = std::filesystem::path(state.path).filename().string();
   report.threads = thread_count();
+  report.isa = isa_name(isa());
   Tensors inputs;
   for (const auto& [name, tensor] : given) {
     OPENRKNN_TRY(Tensor t, to_internal(tensor, name));
