@@ -182,7 +182,7 @@ class TaskWriter {
 
   Status add_activation() {
     const model::Activation& a = task_.activation;
-    if (a.kind == model::ActivationKind::kNone) return {};
+    if (a.kind == model::ActivationKind::kLinear) return {};
     const bool integer = task_.requant.has_value();
     Json json;
     if (a.kind == model::ActivationKind::kClamp) {

@@ -48,6 +48,17 @@ int64_t covered(std::vector<std::pair<int64_t, int64_t>> ranges) {
   return total;
 }
 
+// The largest sum of live bytes over the tasks: no plan for this order can need less.
+int64_t largest_live(const std::vector<const model::Buffer*>& buffers, int tasks) {
+  int64_t largest = 0;
+  for (int t = 0; t < tasks; ++t) {
+    int64_t live = 0;
+    for (const model::Buffer* b : buffers) live += b->first_task <= t && t <= b->last_task ? b->size : 0;
+    largest = std::max(largest, live);
+  }
+  return largest;
+}
+
 void add_memory(const model::Program& program, toolkit::ProgramReport& report) {
   std::set<int> io;
   for (const auto* ports : {&program.inputs, &program.outputs}) {
@@ -57,16 +68,18 @@ void add_memory(const model::Program& program, toolkit::ProgramReport& report) {
     }
   }
   std::vector<std::pair<int64_t, int64_t>> inner;
+  std::vector<const model::Buffer*> inner_buffers;
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const model::Buffer& b = program.buffers[i];
     if (io.count(static_cast<int>(i)) != 0) {
       report.io += b.size;
     } else {
       inner.emplace_back(b.offset, b.offset + b.size);
+      inner_buffers.push_back(&b);
     }
   }
   report.internal = covered(std::move(inner));
-  report.lower_bound = program.arena_lower_bound;
+  report.lower_bound = largest_live(inner_buffers, static_cast<int>(program.tasks.size()));
   report.weights = program.weights ? static_cast<int64_t>(program.weights->bytes().size()) : 0;
 }
 
