@@ -35,7 +35,9 @@ class Dyadic {
   explicit Dyadic(double x) {
     int e = 0;
     const auto m = static_cast<int64_t>(std::ldexp(std::frexp(x, &e), 53));  // x == m * 2^(e - 53)
-    units_ = e - 53 + 60 >= 0 ? static_cast<Int128>(m) << (e - 53 + 60) : static_cast<Int128>(m) >> (53 - 60 - e);
+    const int shift = e - 53 + 60;
+    // Below the unit only the neighbours of zero that nearest_float tries: cut, they never win.
+    units_ = shift >= 0 ? static_cast<Int128>(m) << shift : static_cast<Int128>(m) >> std::min(-shift, 126);
   }
   void add(const Dyadic& other) { units_ += other.units_; }
   Dyadic distance(const Dyadic& other) const {
