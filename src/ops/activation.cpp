@@ -73,13 +73,13 @@ void register_activation(Registry& registry) {
                 .op_class = OpClass::kActivation,
                 .max_inputs = 3,
                 .infer = infer_clip,
-                .doc = "min(max(x, low), high): inputs min and max are scalars, either may be absent."});
+                .doc = "min(max(x, low), high): inputs min and max are scalars, either may be absent"});
   registry.add({.name = "PRelu",
                 .op_class = OpClass::kActivation,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .infer = infer_prelu,
-                .doc = "x < 0 ? slope * x : x; the slope broadcasts to x."});
+                .doc = "x < 0 ? slope * x : x; the slope broadcasts to x"});
 }
 
 }  // namespace openrknn::ops

@@ -64,10 +64,10 @@ void register_elementwise(Registry& registry) {
   OpDef pow = binary("Pow", "a to the power b; the result has a's type");
   pow.infer = infer_pow;
   registry.add(pow);
-  registry.add(variadic("Min", "Smallest of the operands."));
-  registry.add(variadic("Max", "Largest of the operands."));
-  registry.add(variadic("Sum", "Sum of the operands."));
-  registry.add(variadic("Mean", "Mean of the operands."));
+  registry.add(variadic("Min", "Smallest of the operands"));
+  registry.add(variadic("Max", "Largest of the operands"));
+  registry.add(variadic("Sum", "Sum of the operands"));
+  registry.add(variadic("Mean", "Mean of the operands"));
   registry.add(binary("BitwiseAnd", "a & b of integers"));
   registry.add(binary("BitwiseOr", "a | b of integers"));
   registry.add(binary("BitwiseXor", "a ^ b of integers"));

@@ -59,14 +59,14 @@ OpDef def(std::string_view name, int inputs, Infer infer, std::string_view doc, 
 void register_gather(Registry& registry) {
   const AttrSpec axis{"axis", AttrKind::kInt, false, "axis that is indexed; default 0"};
   const AttrSpec reduction{"reduction", AttrKind::kString, false, "none (default), add, mul, max or min"};
-  registry.add(def("Gather", 2, infer_gather, "Slices of input 0 at the indices in input 1.", {axis}));
-  registry.add(def("GatherElements", 2, infer_gather_elements, "One element per index along an axis.", {axis}));
-  registry.add(def("GatherND", 2, infer_gather_nd, "Slices at index tuples.",
+  registry.add(def("Gather", 2, infer_gather, "Slices of input 0 at the indices in input 1", {axis}));
+  registry.add(def("GatherElements", 2, infer_gather_elements, "One element per index along an axis", {axis}));
+  registry.add(def("GatherND", 2, infer_gather_nd, "Slices at index tuples",
                    {{"batch_dims", AttrKind::kInt, false, "leading axes that run along; default 0"}}));
-  registry.add(def("ScatterND", 3, infer_scatter_nd, "Input 0 with input 2 written at the index tuples in input 1.",
+  registry.add(def("ScatterND", 3, infer_scatter_nd, "Input 0 with input 2 written at the index tuples in input 1",
                    {reduction}));
   registry.add(def("ScatterElements", 3, infer_scatter_elements,
-                   "Input 0 with elements of input 2 written at indices along an axis.", {axis, reduction}));
+                   "Input 0 with elements of input 2 written at indices along an axis", {axis, reduction}));
 }
 
 }  // namespace openrknn::ops

@@ -46,7 +46,7 @@ void register_logic(Registry& registry) {
   registry.add(def("Or", 2, infer_logic, "a or b"));
   registry.add(def("Xor", 2, infer_logic, "either a or b"));
   registry.add(def("Not", 1, infer_logic, "not x"));
-  registry.add(def("Where", 3, infer_where, "Elements of input 1 where input 0 is true, else of input 2."));
+  registry.add(def("Where", 3, infer_where, "Elements of input 1 where input 0 is true, else of input 2"));
 }
 
 }  // namespace openrknn::ops

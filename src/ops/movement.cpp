@@ -71,7 +71,7 @@ void register_movement(Registry& registry) {
                 .max_inputs = -1,
                 .attributes = {{"axis", AttrKind::kInt, true, "axis along which the operands are joined"}},
                 .infer = infer_concat,
-                .doc = "Joins tensors along one axis."});
+                .doc = "Joins tensors along one axis"});
   registry.add(
       {.name = "Split",
        .op_class = OpClass::kDataMovement,
@@ -80,37 +80,37 @@ void register_movement(Registry& registry) {
        .attributes = {{"axis", AttrKind::kInt, false, "axis that is cut; default 0"},
                       {"num_outputs", AttrKind::kInt, false, "number of equal parts when input 1 (sizes) is absent"}},
        .infer = infer_split,
-       .doc = "Cuts a tensor into parts along one axis."});
+       .doc = "Cuts a tensor into parts along one axis"});
   registry.add({.name = "Slice",
                 .op_class = OpClass::kDataMovement,
                 .min_inputs = 3,
                 .max_inputs = 5,
                 .infer = infer_slice,
-                .doc = "Takes a strided box: inputs starts, ends, axes, steps; steps may be negative."});
+                .doc = "Takes a strided box: inputs starts, ends, axes, steps; steps may be negative"});
   registry.add({.name = "Pad",
                 .op_class = OpClass::kDataMovement,
                 .min_inputs = 2,
                 .max_inputs = 4,
                 .attributes = {{"mode", AttrKind::kString, false, "constant (default), reflect, edge or wrap"}},
                 .infer = infer_pad,
-                .doc = "Adds (or, negative, removes) elements around a tensor: inputs pads, value, axes."});
+                .doc = "Adds (or, negative, removes) elements around a tensor: inputs pads, value, axes"});
   registry.add({.name = "Transpose",
                 .op_class = OpClass::kDataMovement,
                 .attributes = {{"perm", AttrKind::kInts, false, "order of the axes; default: reversed"}},
                 .infer = infer_transpose,
-                .doc = "Permutes the axes."});
+                .doc = "Permutes the axes"});
   registry.add({.name = "Tile",
                 .op_class = OpClass::kDataMovement,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .infer = infer_tile,
-                .doc = "Repeats a tensor along every axis: input 1 gives the counts."});
+                .doc = "Repeats a tensor along every axis: input 1 gives the counts"});
   registry.add({.name = "Expand",
                 .op_class = OpClass::kDataMovement,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .infer = infer_expand,
-                .doc = "Broadcasts a tensor with the shape in input 1."});
+                .doc = "Broadcasts a tensor with the shape in input 1"});
 }
 
 }  // namespace openrknn::ops

@@ -43,18 +43,18 @@ OpDef def(std::string_view name, int inputs, Infer infer, std::string_view doc) 
 }  // namespace
 
 void register_reshape(Registry& registry) {
-  OpDef reshape = def("Reshape", 2, infer_reshape, "The shape in input 1: 0 keeps an extent, -1 takes the rest.");
+  OpDef reshape = def("Reshape", 2, infer_reshape, "The shape in input 1: 0 keeps an extent, -1 takes the rest");
   reshape.attributes = {{"allowzero", AttrKind::kInt, false, "1: a 0 in the shape is an extent of 0; default 0"}};
   registry.add(reshape);
-  OpDef flatten = def("Flatten", 1, infer_flatten, "Two axes: the product of those before `axis`, and of the rest.");
+  OpDef flatten = def("Flatten", 1, infer_flatten, "Two axes: the product of those before `axis`, and of the rest");
   flatten.attributes = {{"axis", AttrKind::kInt, false, "first axis of the second product; default 1"}};
   registry.add(flatten);
-  OpDef squeeze = def("Squeeze", 1, infer_squeeze, "Removes axes of extent 1: those in input 1, or all.");
+  OpDef squeeze = def("Squeeze", 1, infer_squeeze, "Removes axes of extent 1: those in input 1, or all");
   squeeze.max_inputs = 2;
   registry.add(squeeze);
-  registry.add(def("Unsqueeze", 2, infer_unsqueeze, "Inserts axes of extent 1 at the places in input 1."));
-  registry.add(def("Identity", 1, like_first, "The operand itself."));
-  OpDef dropout = def("Dropout", 1, infer_dropout, "The operand itself: inference only.");
+  registry.add(def("Unsqueeze", 2, infer_unsqueeze, "Inserts axes of extent 1 at the places in input 1"));
+  registry.add(def("Identity", 1, like_first, "The operand itself"));
+  OpDef dropout = def("Dropout", 1, infer_dropout, "The operand itself: inference only");
   dropout.max_inputs = 3;
   dropout.max_outputs = 2;
   dropout.attributes = {{"seed", AttrKind::kInt, false, "unused"},

@@ -50,7 +50,7 @@ void register_resize(Registry& registry) {
                       {"keep_aspect_ratio_policy", AttrKind::kString, false,
                        "stretch (default), not_larger, not_smaller; with sizes"}},
        .infer = infer_resize,
-       .doc = "Resamples a tensor: inputs roi, scales, sizes, of which scales or sizes is given."});
+       .doc = "Resamples a tensor: inputs roi, scales, sizes, of which scales or sizes is given"});
 }
 
 }  // namespace openrknn::ops

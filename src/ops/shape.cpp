@@ -91,22 +91,22 @@ OpDef def(std::string_view name, int inputs, Infer infer, std::string_view doc, 
 
 void register_shape(Registry& registry) {
   registry.add(
-      def("Shape", 1, infer_shape, "The extents of the operand, from axis `start` to before `end`.",
+      def("Shape", 1, infer_shape, "The extents of the operand, from axis `start` to before `end`",
           {{"start", AttrKind::kInt, false, "default 0"}, {"end", AttrKind::kInt, false, "default: the rank"}}));
-  registry.add(def("Size", 1, infer_size, "The number of elements."));
-  registry.add(def("Constant", 0, infer_constant, "A value given by one attribute.",
+  registry.add(def("Size", 1, infer_size, "The number of elements"));
+  registry.add(def("Constant", 0, infer_constant, "A value given by one attribute",
                    {{"value", AttrKind::kTensor, false, "a tensor"},
                     {"value_float", AttrKind::kFloat, false, "a float32 scalar"},
                     {"value_int", AttrKind::kInt, false, "an int64 scalar"},
                     {"value_floats", AttrKind::kFloats, false, "a float32 vector"},
                     {"value_ints", AttrKind::kInts, false, "an int64 vector"}}));
-  registry.add(def("ConstantOfShape", 1, infer_constant_of_shape, "One value repeated over the shape in input 0.",
+  registry.add(def("ConstantOfShape", 1, infer_constant_of_shape, "One value repeated over the shape in input 0",
                    {{"value", AttrKind::kTensor, false, "one element; default float32 0"}}));
-  registry.add(def("Range", 3, infer_range, "start, start + delta, ... before limit."));
-  registry.add(def("Cast", 1, infer_cast, "Converts the elements: float to integer truncates and saturates.",
+  registry.add(def("Range", 3, infer_range, "start, start + delta, ... before limit"));
+  registry.add(def("Cast", 1, infer_cast, "Converts the elements: float to integer truncates and saturates",
                    {{"to", AttrKind::kInt, true, "number of the type in ONNX's TensorProto.DataType"},
                     {"saturate", AttrKind::kInt, false, "for 8-bit floats; unused"}}));
-  registry.add(def("CastLike", 2, infer_cast_like, "Converts the elements to the type of input 1.",
+  registry.add(def("CastLike", 2, infer_cast_like, "Converts the elements to the type of input 1",
                    {{"saturate", AttrKind::kInt, false, "for 8-bit floats; unused"}}));
 }
 

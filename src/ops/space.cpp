@@ -30,12 +30,12 @@ void register_space(Registry& registry) {
        .op_class = OpClass::kDataMovement,
        .attributes = {block, {"mode", AttrKind::kString, false, "DCR (default) or CRD: order of the channel axis"}},
        .infer = infer_depth_to_space,
-       .doc = "Spreads channels over blocks of pixels."});
+       .doc = "Spreads channels over blocks of pixels"});
   registry.add({.name = "SpaceToDepth",
                 .op_class = OpClass::kDataMovement,
                 .attributes = {block},
                 .infer = infer_space_to_depth,
-                .doc = "Collects blocks of pixels into channels."});
+                .doc = "Collects blocks of pixels into channels"});
   registry.add({.name = "ReverseSequence",
                 .op_class = OpClass::kDataMovement,
                 .min_inputs = 2,
@@ -43,7 +43,7 @@ void register_space(Registry& registry) {
                 .attributes = {{"batch_axis", AttrKind::kInt, false, "default 1"},
                                {"time_axis", AttrKind::kInt, false, "default 0"}},
                 .infer = infer_reverse_sequence,
-                .doc = "Reverses the first steps of every sequence, as many as input 1 says."});
+                .doc = "Reverses the first steps of every sequence, as many as input 1 says"});
 }
 
 }  // namespace openrknn::ops

@@ -48,7 +48,7 @@ TEST(Text, NearNamesAreRanked) {
 TEST(Text, SmallHelpers) {
   EXPECT_EQ(join_names({"a", "b"}), "a, b");
   EXPECT_EQ(join_names({"a", "b", "c"}, 2), "a, b, ... (3 in all)");
-  EXPECT_EQ(file_name_of("/model/conv:0"), "_model_conv_0");
+  EXPECT_EQ(file_name_of("/Model/conv:0"), "_Model_conv_0");
   EXPECT_EQ(file_name_of(""), "_");
   EXPECT_EQ(split("a,,b", ','), (std::vector<std::string>{"a", "", "b"}));
   EXPECT_EQ(split("", ','), (std::vector<std::string>{""}));

@@ -106,14 +106,14 @@ TEST(Text, StrangeNamesAreQuoted) {
   Graph g;
   g.name = "quote \" and \\ and \n and \x01";
   const ValueId x = g.add_input("a b:0%\"", DType::kFloat32, Shape{});
-  const ValueId y = g.add_value("/model/conv-1.x#2", DType::kFloat32, Shape{});
+  const ValueId y = g.add_value("/Model/conv-1.x#2", DType::kFloat32, Shape{});
   g.add_node("Relu", "node \"n\"", {x}, {y});
   g.add_output(y);
   const std::string text = print_graph(g);
   const Graph back = parsed(text);
   EXPECT_EQ(back.name, g.name);
   EXPECT_EQ(print_graph(back), text);
-  EXPECT_NE(text.find("%/model/conv-1.x#2"), std::string::npos);
+  EXPECT_NE(text.find("%/Model/conv-1.x#2"), std::string::npos);
 }
 
 TEST(Text, LargeConstantsAreElidedAndRefusedByName) {

@@ -1,6 +1,7 @@
 // Operators about shapes, constants and types, and those that look for elements.
 #include <limits>
 
+#include "kernels/cpu/registry.hpp"
 #include "ops/support.hpp"
 
 namespace openrknn::ops::test {
@@ -100,6 +101,7 @@ TEST(Inference, ShapesThatNeedData) {
 TEST(Inference, EveryOperatorHasAKernelAndADocLine) {
   for (const OpDef& def : registry().all()) {
     EXPECT_NE(def.infer, nullptr) << def.name;
+    EXPECT_NE(cpu::kernels().find(def.name), nullptr) << def.name;
     EXPECT_FALSE(def.doc.empty()) << def.name;
     EXPECT_LE(def.min_inputs, def.max_inputs < 0 ? 1000 : def.max_inputs) << def.name;
   }
