@@ -11,10 +11,9 @@ const std::string kConv = R"(
 )";
 
 TEST(FuseActivation, EveryFunctionIntoConv) {
-  for (const std::string act :
-       {"Relu(%c)", "LeakyRelu(%c) {alpha=0.2}", "Sigmoid(%c)", "Tanh(%c)", "HardSigmoid(%c)",
-        "HardSigmoid(%c) {alpha=0.16666667, beta=0.5}", "HardSwish(%c)", "Elu(%c)", "Elu(%c) {alpha=0.5}",
-        "Softplus(%c)", "exSwish(%c)", "exGelu(%c)", "exMish(%c)"}) {
+  for (const std::string act : {"Relu(%c)", "LeakyRelu(%c) {alpha=0.2}", "Sigmoid(%c)", "Tanh(%c)", "HardSigmoid(%c)",
+                                "HardSigmoid(%c) {alpha=0.16666667, beta=0.5}", "HardSwish(%c)", "Elu(%c)",
+                                "Elu(%c) {alpha=0.5}", "Softplus(%c)", "exSwish(%c)", "exGelu(%c)", "exMish(%c)"}) {
     expect_rewrite(kConv + "%y = " + act + "\n output %y", {"fuse_activation_into_conv"}, {{"Conv", 1}});
   }
 }

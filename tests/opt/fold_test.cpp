@@ -72,7 +72,8 @@ TEST(RemoveIdentity, NotBetweenInputAndOutputNorTwoOutputs) {
 
 TEST(RemoveNeutral, ZeroAndOne) {
   const std::string k = "const %0: float32[4,1,1] = fill(0)\n const %1: float32[] = fill(1)\n %a = Relu(%x)\n";
-  for (const std::string op : {"Add(%a, %0)", "Add(%0, %a)", "Sub(%a, %0)", "Mul(%a, %1)", "Mul(%1, %a)", "Div(%a, %1)"}) {
+  for (const std::string op :
+       {"Add(%a, %0)", "Add(%0, %a)", "Sub(%a, %0)", "Mul(%a, %1)", "Mul(%1, %a)", "Div(%a, %1)"}) {
     expect_rewrite(kX + k + "%b = " + op + "\n %y = Tanh(%b)\n output %y", {"remove_neutral"},
                    {{"Relu", 1}, {"Tanh", 1}});
   }
@@ -138,8 +139,9 @@ TEST(Padding, IntoPool) {
   const std::string low = "const %low: float32[] = fill(-3.4028235e38)\n";
   expect_rewrite(head + "%a = Pad(%x, %p)\n %y = AveragePool(%a) {kernel_shape=[3,3]}\n output %y",
                  {"fuse_pad_into_pool"}, {{"AveragePool", 1}});
-  expect_rewrite(head + "%r = Relu(%x)\n %a = Pad(%r, %p)\n %y = MaxPool(%a) {kernel_shape=[3,3], strides=[2,2]}\n output %y",
-                 {"fuse_pad_into_pool"}, {{"Relu", 1}, {"MaxPool", 1}});
+  expect_rewrite(
+      head + "%r = Relu(%x)\n %a = Pad(%r, %p)\n %y = MaxPool(%a) {kernel_shape=[3,3], strides=[2,2]}\n output %y",
+      {"fuse_pad_into_pool"}, {{"Relu", 1}, {"MaxPool", 1}});
   expect_rewrite(head + low + "%a = Pad(%x, %p, %low)\n %y = MaxPool(%a) {kernel_shape=[3,3]}\n output %y",
                  {"fuse_pad_into_pool"}, {{"MaxPool", 1}});
   expect_untouched(head + "%a = Pad(%x, %p)\n %y = MaxPool(%a) {kernel_shape=[3,3]}\n output %y", "fuse_pad_into_pool");

@@ -77,7 +77,8 @@ TEST(Transpose, SinksBelowWhatDoesNotCare) {
   expect_cancelled("const %a: int64[2] = {1, 2}\n %m = ReduceMean(%t, %a)\n", {{"ReduceMean", 1}});
   expect_cancelled("input %z: float32[1,2,6,8]\n %u = Transpose(%z) {perm=[0,2,3,1]}\n %m = Concat(%t, %u) {axis=3}\n",
                    {{"Concat", 1}});
-  expect_cancelled("input %z: float32[1,4,6,8]\n %u = Transpose(%z) {perm=[0,2,3,1]}\n %m = Sub(%t, %u)\n", {{"Sub", 1}});
+  expect_cancelled("input %z: float32[1,4,6,8]\n %u = Transpose(%z) {perm=[0,2,3,1]}\n %m = Sub(%t, %u)\n",
+                   {{"Sub", 1}});
 }
 
 TEST(Transpose, ReductionWithoutKeptAxes) {

@@ -17,8 +17,9 @@ TEST(Gemm, ToConv) {
   expect_rewrite(head + "%y = Gemm(%x, %v, %b) {alpha=0.5, beta=2.0}\n output %y", {"convert_gemm_to_conv"}, wanted);
   expect_untouched(head + "const %r: float32[2,1] = seeded(2, -1, 1)\n %y = Gemm(%x, %v, %r)\n output %y",
                    "convert_gemm_to_conv");
-  expect_untouched("input %x: float32[12,2]\n const %w: float32[12,5] = seeded(1, -1, 1)\n %y = Gemm(%x, %w) {transA=1}\n output %y",
-                   "convert_gemm_to_conv");
+  expect_untouched(
+      "input %x: float32[12,2]\n const %w: float32[12,5] = seeded(1, -1, 1)\n %y = Gemm(%x, %w) {transA=1}\n output %y",
+      "convert_gemm_to_conv");
   expect_untouched("input %x: float32[2,12]\n input %w: float32[12,5]\n %y = Gemm(%x, %w)\n output %y",
                    "convert_gemm_to_conv");
 }
@@ -29,12 +30,14 @@ TEST(MatMul, ToConv) {
                  {{"Reshape", 2}, {"Conv", 1}});
   for (const char* shape : {"2,7,6", "2,3,4,6"}) {
     const std::string head = std::string("input %x: float32[") + shape + "]\n" + w;
-    expect_rewrite(head + "%y = MatMul(%x, %w)\n output %y", {"convert_matmul_to_conv"}, {{"Transpose", 2}, {"Conv", 1}});
+    expect_rewrite(head + "%y = MatMul(%x, %w)\n output %y", {"convert_matmul_to_conv"},
+                   {{"Transpose", 2}, {"Conv", 1}});
     expect_rewrite(head + "%m = MatMul(%x, %w)\n %y = Add(%b, %m)\n output %y", {"convert_matmul_to_conv"},
                    {{"Transpose", 2}, {"Conv", 1}});
   }
-  expect_rewrite("input %x: float32[2,6,7]\n const %w: float32[5,6] = seeded(1, -1, 1)\n %y = MatMul(%w, %x)\n output %y",
-                 {"convert_matmul_to_conv"}, {{"Conv", 1}});
+  expect_rewrite(
+      "input %x: float32[2,6,7]\n const %w: float32[5,6] = seeded(1, -1, 1)\n %y = MatMul(%w, %x)\n output %y",
+      {"convert_matmul_to_conv"}, {{"Conv", 1}});
   expect_untouched("input %x: float32[2,7,6]\n input %z: float32[6,5]\n %y = MatMul(%x, %z)\n output %y",
                    "convert_matmul_to_conv");
 }
@@ -78,9 +81,10 @@ TEST(BigPool, AverageAndMax) {
   const std::string x = "input %x: float32[1,3,32,32]\n";
   const std::vector<std::string> average{"split_average_pool"}, max{"split_max_pool"};
   expect_rewrite(x + "%y = AveragePool(%x) {kernel_shape=[8,8], strides=[4,4]}\n output %y", average, {{"Conv", 1}});
-  expect_rewrite(x + "%y = AveragePool(%x) {kernel_shape=[8,8], pads=[2,1,2,3], count_include_pad=1}\n output %y", average,
-                 {{"Conv", 1}});
-  expect_rewrite(x + "%y = AveragePool(%x) {kernel_shape=[15,10], strides=[15,10]}\n output %y", average, {{"Conv", 2}});
+  expect_rewrite(x + "%y = AveragePool(%x) {kernel_shape=[8,8], pads=[2,1,2,3], count_include_pad=1}\n output %y",
+                 average, {{"Conv", 1}});
+  expect_rewrite(x + "%y = AveragePool(%x) {kernel_shape=[15,10], strides=[15,10]}\n output %y", average,
+                 {{"Conv", 2}});
   expect_rewrite(x + "%y = AveragePool(%x) {kernel_shape=[32,32]}\n output %y", average, {{"Conv", 2}});
   expect_untouched(x + "%y = AveragePool(%x) {kernel_shape=[9,9], strides=[2,2]}\n output %y", "split_average_pool");
   expect_untouched(x + "%y = AveragePool(%x) {kernel_shape=[8,8], pads=[2,2,2,2]}\n output %y", "split_average_pool");
@@ -102,8 +106,8 @@ TEST(ChannelReduction, ToConv) {
 
 TEST(Resize, RepeatingElements) {
   const auto body = [](const std::string& scales, const std::string& attributes) {
-    return "input %x: float32[1,3,4,5]\n const %s: float32[4] = {" + scales + "}\n %y = Resize(%x, _, %s) {" + attributes +
-           "}\n output %y";
+    return "input %x: float32[1,3,4,5]\n const %s: float32[4] = {" + scales + "}\n %y = Resize(%x, _, %s) {" +
+           attributes + "}\n output %y";
   };
   const std::string plain = R"(coordinate_transformation_mode="asymmetric", nearest_mode="floor")";
   const std::vector<std::string> pass{"convert_resize_to_deconv"};

@@ -159,7 +159,8 @@ TEST(Passes, NamesAreUniqueAndStandInTheDocs) {
   const std::string text = repository_file("docs/PASSES.md");
   if (text.empty()) GTEST_SKIP() << "docs/PASSES.md is not above the working directory; run in the checkout";
   for (const PassInfo& info : passes()) {
-    const std::string row = "| `" + std::string(info.name) + "` | " + std::to_string(info.level) + " | " + std::string(info.doc) + " |";
+    const std::string row =
+        "| `" + std::string(info.name) + "` | " + std::to_string(info.level) + " | " + std::string(info.doc) + " |";
     EXPECT_NE(text.find(row), std::string::npos) << "docs/PASSES.md lacks: " << row;
   }
 }

@@ -65,7 +65,8 @@ TEST(Recognize, HardSwishInEverySpelling) {
   expect_recognized(relu6 + "%m = Mul(%c, %x)\n %y = Mul(%m, %sixth)", "fuse_hardswish", "HardSwish");
   expect_recognized(relu6 + "%d = Div(%c, %six)\n %y = Mul(%x, %d)", "fuse_hardswish", "HardSwish");
   expect_recognized(relu6 + "%d = Mul(%x, %sixth)\n %y = Mul(%d, %c)", "fuse_hardswish", "HardSwish");
-  expect_recognized("%s = HardSigmoid(%x) {alpha=0.16666667, beta=0.5}\n %y = Mul(%x, %s)", "fuse_hardswish", "HardSwish");
+  expect_recognized("%s = HardSigmoid(%x) {alpha=0.16666667, beta=0.5}\n %y = Mul(%x, %s)", "fuse_hardswish",
+                    "HardSwish");
   expect_untouched(kX + "%s = HardSigmoid(%x) {alpha=0.2}\n %y = Mul(%x, %s)\n output %y", "fuse_hardswish");
 }
 
