@@ -26,6 +26,15 @@ inline int64_t element_offset(const TensorDesc& t, int64_t n, int64_t c, int64_t
 // multiple of so many pixels (1 = dense); `width_align` (kNHWC): rows hold a multiple of so many pixels.
 int64_t set_dense_strides(TensorDesc& tensor, int pixel_align, int width_align);
 
+// Is `part` the channels of `whole` from `channel` on, at their own place (a Concat operand that was written there)?
+inline bool lies_inside(const TensorDesc& part, const TensorDesc& whole, int64_t channel) {
+  return part.buffer != kNone && part.buffer == whole.buffer && part.layout == Layout::kNC1HWC2 &&
+         whole.layout == Layout::kNC1HWC2 && part.c2 == whole.c2 && channel % whole.c2 == 0 &&
+         part.row_stride == whole.row_stride && part.surface_stride == whole.surface_stride &&
+         part.batch_stride == whole.batch_stride && part.cube.n == whole.cube.n && part.cube.h == whole.cube.h &&
+         part.cube.w == whole.cube.w && part.offset == whole.offset + channel / whole.c2 * whole.surface_stride;
+}
+
 // Gathers a tensor from `base` (start of its buffer or blob, its own offset not yet added) into row-major elements of its
 // logical shape, and the reverse. Padding lanes are written as zero bytes... of the zero point for int8.
 void unpack_tensor(const TensorDesc& tensor, const std::byte* base, void* plain);

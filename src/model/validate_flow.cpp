@@ -1,6 +1,7 @@
 // The order of execution: every read follows its write, and nothing is overwritten while it is needed.
 #include <algorithm>
 
+#include "model/codec.hpp"
 #include "model/validate.hpp"
 
 namespace openrknn::model {
@@ -88,7 +89,18 @@ class Flow {
                       a.c2 == b.c2 && a.row_stride == b.row_stride && a.surface_stride == b.surface_stride &&
                       a.batch_stride == b.batch_stride;
     if (pointwise && same) return {};
+    if (task.kind == TaskKind::kConcat && task.attributes.int_or("axis", 1) == 1 && stays(task, input, b)) return {};
     return invalid(task.name, fmt::format("its result '{}' overwrites its operand '{}'", b.name, a.name));
+  }
+
+  // A Concat operand that already lies where the result has it.
+  bool stays(const Task& task, int input, const TensorDesc& result) const {
+    int64_t channel = 0;
+    for (const int other : task.inputs) {
+      if (other == input) return lies_inside(tensor(input), result, channel);
+      channel += tensor(other).cube.c;
+    }
+    return false;
   }
 
   Status step(const Task& task, int time) {

@@ -61,6 +61,7 @@ Lowering::Lowering(const Graph& graph, const quant::Placement& placement, const 
   program_.profile = target.numerics;
   program_.dtype = options.dtype;
   program_.cbuf_bytes = target.cbuf.bytes();
+  program_.cbuf_bank_bytes = target.cbuf.bank_bytes;
   program_.custom_string = options.custom_string;
   program_.provenance = options.provenance;
 }

@@ -6,6 +6,7 @@
 
 #include "core/shape.hpp"
 #include "kernels/npu/arithmetic.hpp"
+#include "model/codec.hpp"
 #include "sim/parts.hpp"
 #include "sim/runner.hpp"
 
@@ -57,7 +58,8 @@ class ConcatRunner final : public Runner {
     if (member == nullptr) return folded(context, out);
     int64_t at = 0;
     for (size_t i = 0; i < task_.inputs.size(); ++i) {
-      operand(context, i, member, at);
+      const bool there = axis_ == 1 && model::lies_inside(context.program.tensor(task_.inputs[i]), out, at);
+      if (!there) operand(context, i, member, at);
       at += context.program.tensor(task_.inputs[i]).shape[axis_];
     }
     return {};
