@@ -167,22 +167,47 @@ Result<bool> fuse_in_front(Rewriter& rewriter, NodeId id) {
   return rewriter.commit(patch);
 }
 
-// A BatchNormalization that nothing absorbs becomes a depthwise 1x1 convolution.
-Result<bool> batchnorm_to_conv(Rewriter& rewriter, NodeId id) {
+// x * scale + shift as a depthwise 1x1 convolution.
+Result<bool> depthwise(Rewriter& rewriter, ValueId result, const Affine& affine, const std::string& scale_name,
+                       const std::string& shift_name) {
   const Graph& graph = rewriter.graph();
-  const Node& node = graph.node(id);
-  if (!rewriter.capabilities().lower_to_conv) return false;
-  const auto affine = batchnorm_affine(graph, node);
-  if (!affine) return false;
-  const Shape& shape = shape_of(graph, affine->x);
-  if (shape.rank() != 3 && shape.rank() != 4) return false;
+  if (!rewriter.capabilities().lower_to_conv || !known(graph, affine.x)) return false;
+  const Shape& shape = shape_of(graph, affine.x);
+  if ((shape.rank() != 3 && shape.rank() != 4) || shape.elements() == 0) return false;
   const std::vector<int64_t> ones(static_cast<size_t>(shape.rank() - 2), 1);
   const Shape weights = shape.rank() == 3 ? Shape{shape[1], 1, 1} : Shape{shape[1], 1, 1, 1};
   Patch patch(graph);
-  const ValueId w = patch.constant(floats(weights, affine->scale), constant_name(graph, node, 1, "_weights"));
-  const ValueId b = patch.constant(floats(Shape{shape[1]}, affine->shift), constant_name(graph, node, 2, "_bias"));
-  patch.replace(node.outputs[0], patch.add("Conv", {affine->x, w, b}, conv_attributes(ones, ones, shape[1])));
+  const ValueId w = patch.constant(floats(weights, affine.scale), scale_name);
+  const ValueId b = patch.constant(floats(Shape{shape[1]}, affine.shift), shift_name);
+  patch.replace(result, patch.add("Conv", {affine.x, w, b}, conv_attributes(ones, ones, shape[1])));
   return rewriter.commit(patch);
+}
+
+// A BatchNormalization that nothing absorbs.
+Result<bool> batchnorm_to_conv(Rewriter& rewriter, NodeId id) {
+  const Graph& graph = rewriter.graph();
+  const Node& node = graph.node(id);
+  const auto affine = batchnorm_affine(graph, node);
+  if (!affine) return false;
+  return depthwise(rewriter, node.outputs[0], *affine, constant_name(graph, node, 1, "_weights"),
+                   constant_name(graph, node, 2, "_bias"));
+}
+
+// A factor and a summand that nothing absorbs: one task instead of two.
+Result<bool> affine_to_conv(Rewriter& rewriter, NodeId id) {
+  const Graph& graph = rewriter.graph();
+  const Node& node = graph.node(id);
+  if (!shifts(node)) return false;
+  auto outer = elementwise_affine(graph, node);
+  if (!outer || !single_use(graph, outer->x)) return false;
+  const Node* before = producer(graph, outer->x);
+  if (before == nullptr || !scales(*before)) return false;
+  const auto inner = elementwise_affine(graph, *before);
+  if (!inner) return false;
+  outer->x = inner->x;
+  for (size_t c = 0; c < outer->scale.size(); ++c) outer->scale[c] *= inner->scale[c];
+  const std::string& name = graph.value(node.outputs[0]).name;
+  return depthwise(rewriter, node.outputs[0], *outer, name + "_weights", name + "_bias");
 }
 
 }  // namespace
@@ -198,6 +223,9 @@ Result<int> fuse_mul_into_conv(Graph& graph, PassContext& context) {
 }
 Result<int> fuse_scale_before_conv(Graph& graph, PassContext& context) {
   return apply_rule(graph, context, "fuse_scale_before_conv", fuse_in_front);
+}
+Result<int> convert_affine_to_conv(Graph& graph, PassContext& context) {
+  return apply_rule(graph, context, "convert_affine_to_conv", affine_to_conv);
 }
 Result<int> convert_batchnorm_to_conv(Graph& graph, PassContext& context) {
   return apply_rule(graph, context, "convert_batchnorm_to_conv", batchnorm_to_conv);

@@ -87,6 +87,10 @@ bool identity_perm(const Graph& graph, const Node& node) {
   return true;
 }
 
+bool unread(const Graph& graph, ValueId value) {
+  return !value.valid() || (graph.value(value).users.empty() && !graph.is_output(value));
+}
+
 // Whether the node hands its first operand through unchanged.
 bool does_nothing(const Graph& graph, const Node& node) {
   const ValueId x = node.inputs.empty() ? ValueId{} : node.inputs[0];
@@ -94,7 +98,7 @@ bool does_nothing(const Graph& graph, const Node& node) {
   if (!x.valid() || !y.valid() || graph.value(x).dtype != graph.value(y).dtype) return false;
   const std::string& op = node.op;
   if (op == "Identity" || op == "Cast") return true;
-  if (op == "Dropout") return node.outputs.size() < 2 || !node.outputs[1].valid();
+  if (op == "Dropout") return node.outputs.size() < 2 || unread(graph, node.outputs[1]);
   if (!known(graph, x) || !known(graph, y) || !(shape_of(graph, x) == shape_of(graph, y))) return false;
   if (op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze" || op == "Expand") return true;
   if (op == "Concat" || op == "Sum" || op == "Max" || op == "Min" || op == "Mean") return node.inputs.size() == 1;

@@ -147,17 +147,33 @@ class Manager {
     return dump(info);
   }
 
+  bool runs(const PassInfo& info) const {
+    return enabled(info) && std::find(failed_.begin(), failed_.end(), info.name) == failed_.end();
+  }
+
+  Status run_group(bool late) {
+    for (size_t i = 0; i < passes().size() && !stopped_; ++i) {
+      const PassInfo& info = passes()[i];
+      if (info.late != late || !runs(info)) continue;
+      OPENRKNN_CHECK_OK(run_pass(i));
+      stopped_ = info.name == options_.stop_after;
+    }
+    return {};
+  }
+
+  // Rounds until nothing changes. Late passes wait until a round of the others has changed nothing.
   Status run_passes() {
     stopped_ = false;
-    changed_ = true;
-    for (int round = 0; round < kMaxRounds && changed_ && !stopped_; ++round) {
-      changed_ = false;
-      for (size_t i = 0; i < passes().size() && !stopped_; ++i) {
-        const PassInfo& info = passes()[i];
-        if (!enabled(info) || std::find(failed_.begin(), failed_.end(), info.name) != failed_.end()) continue;
-        OPENRKNN_CHECK_OK(run_pass(i));
-        stopped_ = info.name == options_.stop_after;
+    bool settled = false;
+    for (int round = 0; round < kMaxRounds && !settled && !stopped_; ++round) {
+      changed_ = true;
+      for (int inner = 0; inner < kMaxRounds && changed_ && !stopped_; ++inner) {
+        changed_ = false;
+        OPENRKNN_CHECK_OK(run_group(false));
       }
+      changed_ = false;
+      OPENRKNN_CHECK_OK(run_group(true));
+      settled = !changed_;
     }
     return {};
   }

@@ -53,9 +53,10 @@ struct PassInfo {
   int level = 1;          // lowest optimisation level that runs it; 0: always (needed for correctness)
   PassFn run = nullptr;
   std::string_view doc;  // one line for docs/PASSES.md
+  bool late = false;     // waits until the others have nothing left to do, since it hides operands from them
 };
 
-// In the order they run.
+// In the order they run; late ones stand at the end.
 const std::vector<PassInfo>& passes();
 
 struct OptimizeOptions {

@@ -2,7 +2,8 @@
 
 namespace openrknn::opt {
 
-// The order matters for what is found, not for what is right: any order gives an equivalent graph.
+// The order matters for what is found, not for what is right: any order gives an equivalent graph. Late passes stand
+// at the end.
 const std::vector<PassInfo>& passes() {
   static const std::vector<PassInfo> kPasses = {
       {"remove_dead_code", 0, remove_dead_code, "nodes whose results nobody reads go"},
@@ -62,13 +63,15 @@ const std::vector<PassInfo>& passes() {
       {"fuse_scale_before_conv", 2, fuse_scale_before_conv,
        "a per-channel scale (and, without padding, shift) in front of a Conv moves into its weights"},
       {"convert_batchnorm_to_conv", 1, convert_batchnorm_to_conv,
-       "a BatchNormalization that nothing absorbs becomes a depthwise 1x1 Conv"},
+       "a BatchNormalization that nothing absorbs becomes a depthwise 1x1 Conv", true},
+      {"convert_affine_to_conv", 2, convert_affine_to_conv,
+       "a per-channel constant factor and the constant added behind it become a depthwise 1x1 Conv", true},
       {"fuse_activation_into_conv", 1, fuse_activation_into_conv,
-       "an activation becomes part of the Conv or ConvTranspose in front of it"},
+       "an activation becomes part of the Conv or ConvTranspose in front of it", true},
       {"fuse_residual_into_conv", 3, fuse_residual_into_conv,
-       "an Add of a Conv and another tensor becomes part of the Conv"},
+       "an Add of a Conv and another tensor becomes part of the Conv", true},
       {"fuse_activation_into_elementwise", 1, fuse_activation_into_elementwise,
-       "Relu and Clip become part of the Add, Sub or Mul in front of them"},
+       "Relu and Clip become part of the Add, Sub or Mul in front of them", true},
   };
   return kPasses;
 }

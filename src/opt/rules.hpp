@@ -27,6 +27,7 @@ Result<int> fuse_add_into_conv(Graph&, PassContext&);
 Result<int> fuse_mul_into_conv(Graph&, PassContext&);
 Result<int> fuse_scale_before_conv(Graph&, PassContext&);
 Result<int> convert_batchnorm_to_conv(Graph&, PassContext&);
+Result<int> convert_affine_to_conv(Graph&, PassContext&);
 // activation.cpp
 Result<int> fuse_activation_into_conv(Graph&, PassContext&);
 Result<int> fuse_activation_into_elementwise(Graph&, PassContext&);

@@ -119,5 +119,31 @@ TEST(FuseScaleBefore, ScaleAlwaysShiftOnlyWithoutPadding) {
                    "fuse_scale_before_conv");
 }
 
+TEST(ConvertAffine, FactorAndSummandBecomeOneConv) {
+  const std::string head = R"(
+    input %x: float32[1,4,6,6]
+    const %k: float32[4,1,1] = seeded(7, 0.5, 2)
+    const %b: float32[] = fill(0.3)
+    %m = Mul(%x, %k)
+  )";
+  expect_rewrite(head + "%y = Add(%m, %b)\n output %y", {"convert_affine_to_conv"}, {{"Conv", 1}});
+  expect_rewrite(head + "%y = Sub(%b, %m)\n output %y", {"convert_affine_to_conv"}, {{"Conv", 1}});
+  expect_untouched(head + "%y = Add(%m, %x)\n output %y", "convert_affine_to_conv");
+  expect_untouched(head + "%y = Add(%m, %b)\n output %y\n output %m", "convert_affine_to_conv");
+}
+
+TEST(FuseAll, MixedChainsEndInTheConv) {
+  Graph graph = parse(kConv + kNorm + R"(
+    const %k: float32[4,1,1] = seeded(7, 0.5, 2)
+    %n = BatchNormalization(%c, %s, %t, %m, %v)
+    %p = Mul(%n, %k)
+    %q = Add(%p, %k)
+    %r = Mul(%q, %k)
+    %y = Relu(%r)
+    output %y)");
+  ASSERT_TRUE(optimize(graph, {}).ok());
+  EXPECT_EQ(count_ops(graph), (Counts{{"Conv", 1}}));
+}
+
 }  // namespace
 }  // namespace openrknn::opt::testing
