@@ -20,8 +20,8 @@ namespace {
 
 // Errors beyond rounding; relative to the largest value of the output.
 constexpr double kTolerance = 1e-4;
-// Rewrites of later passes make room for earlier ones; real networks settle in two or three rounds.
-constexpr int kMaxRounds = 8;
+// Rewrites of later passes make room for earlier ones; real networks settle in a few rounds.
+constexpr int kMaxRounds = 24;
 constexpr int kMaxRollbacks = 32;
 
 // Outputs by position: a rewrite never renames them, but positions cost nothing.
@@ -157,11 +157,13 @@ class Manager {
       if (info.late != late || !runs(info)) continue;
       OPENRKNN_CHECK_OK(run_pass(i));
       stopped_ = info.name == options_.stop_after;
+      if (late && changed_) break;
     }
     return {};
   }
 
-  // Rounds until nothing changes. Late passes wait until a round of the others has changed nothing.
+  // Rounds until nothing changes. Late passes wait until a round of the others has changed nothing, and give way to
+  // them as soon as one of them has changed something.
   Status run_passes() {
     stopped_ = false;
     bool settled = false;

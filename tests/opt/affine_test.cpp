@@ -132,6 +132,18 @@ TEST(ConvertAffine, FactorAndSummandBecomeOneConv) {
   expect_untouched(head + "%y = Add(%m, %b)\n output %y\n output %m", "convert_affine_to_conv");
 }
 
+TEST(FuseAll, ChainsWithoutAConvEndInOne) {
+  Graph graph = parse("input %x: float32[1,4,6,6]\n" + kNorm + R"(
+    const %k: float32[4,1,1] = seeded(7, 0.5, 2)
+    %n = BatchNormalization(%x, %s, %t, %m, %v)
+    %p = Mul(%n, %k)
+    %q = Add(%p, %k)
+    %y = Relu(%q)
+    output %y)");
+  ASSERT_TRUE(optimize(graph, {}).ok());
+  EXPECT_EQ(count_ops(graph), (Counts{{"Conv", 1}}));
+}
+
 TEST(FuseAll, MixedChainsEndInTheConv) {
   Graph graph = parse(kConv + kNorm + R"(
     const %k: float32[4,1,1] = seeded(7, 0.5, 2)
