@@ -207,7 +207,7 @@ struct Config {
 struct RunOptions {
   bool strict = false;       // programs: one poisoned arena at the program's own addresses; same bytes, slower
   bool raw_outputs = false;  // programs: the program's own dtype instead of float32
-  std::string dump_dir;      // programs: every tensor and constant goes here (docs/FORMAT.md)
+  std::string dump_dir;      // programs: every tensor and constant goes here (docs/JSON.md)
 };
 
 // How files become input tensors.

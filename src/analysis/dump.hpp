@@ -1,4 +1,4 @@
-// Writes a run for recomputation by hand: tensors/<n>.npy, every task's constants, tasks.json (keys: docs/FORMAT.md).
+// Writes a run for recomputation by hand: tensors/<n>.npy, every task's constants, tasks.json (keys: docs/JSON.md).
 #pragma once
 
 #include <string>

@@ -81,6 +81,7 @@ class Slicer {
     const bool real = desc.quant.has_value() || is_float(desc.dtype);
     p.source_dtype = real ? DType::kFloat32 : desc.dtype;
     p.source_shape = desc.shape;
+    p.channel_axis = desc.shape.rank() > 1 ? 1 : 0;
     return p;
   }
 
