@@ -168,8 +168,7 @@ Result<model::Program> build(const std::string& path, const import::Imported& im
 
   Graph graph = imported.graph;
   OPENRKNN_TRY(const opt::OptimizeReport report, run_passes(graph, *target, config, first_sample));
-  for (const std::string& rule : report.rolled_back)
-    warn(warnings, "rewrite rolled back, it changed the result: " + rule);
+  for (const std::string& rule : report.rolled_back) warnings.push_back("rewrite rolled back: " + rule);  // logged there
   OPENRKNN_TRY(const quant::Placement placement, quant::place(graph, *target, {config.dtype, config.layer_dtype}));
   if (samples) {
     OPENRKNN_TRY(const std::vector<std::string> found, check_values(graph, placement, first_sample));
