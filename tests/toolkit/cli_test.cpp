@@ -147,7 +147,7 @@ TEST_F(Cli, CalibrationLists) {
   expect_failure(build(digits_model(), {"--dataset", gaps}), {"gaps.txt", "gone.npy", "lost.npy", "2", "4"});
   const std::string wide = folder_.write("wide.txt", "sample0.npy sample1.npy\n");
   expect_failure(build(digits_model(), {"--dataset", wide}), {"wide.txt", "1"});
-  ASSERT_TRUE(write_npy(folder_.file("wrong.npy"), float_tensor({1, 1, 4, 4}, std::vector<float>(16)))).ok();
+  ASSERT_TRUE(write_npy(folder_.file("wrong.npy"), float_tensor({1, 1, 4, 4}, std::vector<float>(16))).ok());
   expect_failure(build(digits_model(), {"--dataset", folder_.write("wrong.txt", "sample0.npy\nwrong.npy\n")}),
                  {"wrong.npy", "line 2", "[1, 1, 4, 4]", "[1, 1, 8, 8]"});
   const std::string broken = folder_.write("broken.jpg", "this is no picture");
@@ -237,7 +237,9 @@ TEST_F(Cli, WholeChain) {
       ASSERT_EQ(done.status, 0) << done.err;
       const auto outputs = nlohmann::json::parse(read_file(folder_.file("out" + mode + "/outputs.json")));
       const std::string result = read_file(folder_.file("out" + mode + "/" + outputs[0]["file"].get<std::string>()));
-      if (!bytes.empty()) EXPECT_EQ(result, bytes) << "strict mode gives the same bytes";
+      if (!bytes.empty()) {
+        EXPECT_EQ(result, bytes) << "strict mode gives the same bytes";
+      }
       bytes = result;
     }
     done = openrknn({"compare", digits_model(), program, "--dataset", list, "--json", "-"});

@@ -245,7 +245,9 @@ TEST_F(Chain, PreflightShowsEveryNode) {
   int64_t macs = 0;
   for (const auto& node : report->nodes) {
     macs += node.macs;
-    if (node.engine == "cpu") EXPECT_FALSE(node.limit.empty()) << node.name << " cites a limit";
+    if (node.engine == "cpu") {
+      EXPECT_FALSE(node.limit.empty()) << node.name << " cites a limit";
+    }
   }
   EXPECT_EQ(macs, model_->inspect().macs);
 }
