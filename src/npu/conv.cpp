@@ -19,6 +19,9 @@ using model::ConvMode;
 using model::Convolution;
 using model::Task;
 
+// A depthwise cube with fewer channels than a group holds no more lanes than this many at a time (npu.md 2.3).
+constexpr int64_t kFewestDepthwiseLanes = 16;
+
 // A convolution in the form the hardware computes: weights [oc][ic][kh][kw] (group-local ic), all in two dimensions.
 struct Source {
   NodeId id;
@@ -231,7 +234,18 @@ class ConvLowering {
     OPENRKNN_TRY(request_, carried_activation(l_.graph(), *s_.node));
     if (integer_) coarsen_weight_scales(s_, l_.tensor(input_).quant->scale());
     const auto parts = parts_of(s_, l_.tensor(output_).c2);
-    for (const Part& p : parts) OPENRKNN_CHECK_OK(emit_part(p, parts.size() == 1));
+    const auto inputs = split(input_, parts, false);
+    const auto results = split(output_, parts, true);
+    std::vector<int> residuals;
+    if (residual_ != model::kNone) residuals = residual_ == input_ ? inputs : split(residual_, parts, true);
+    if (parts.size() > 1) {
+      emit_addressing("Split", {input_}, inputs);
+      if (residual_ != model::kNone && residual_ != input_) emit_addressing("Split", {residual_}, residuals);
+    }
+    for (size_t i = 0; i < parts.size(); ++i) {
+      OPENRKNN_CHECK_OK(emit_part(parts[i], inputs[i], results[i], residuals.empty() ? model::kNone : residuals[i]));
+    }
+    if (parts.size() > 1) emit_addressing("Concat", results, {output_});
     return {};
   }
 
@@ -240,14 +254,39 @@ class ConvLowering {
     return whole ? tensor : l_.channel_view(tensor, first, count, l_.tensor(tensor).name + suffix);
   }
 
-  Status emit_part(const Part& p, bool whole) {
+  // Parts of a tensor as tensors of their own: addressing only, but the Program says it.
+  std::vector<int> split(int tensor, const std::vector<Part>& parts, bool outputs) {
+    std::vector<int> views;
+    for (const Part& p : parts) {
+      views.push_back(view(tensor, outputs ? p.oc : p.ic, outputs ? p.ocs : p.ics, parts.size() == 1, p.suffix));
+    }
+    return views;
+  }
+
+  void emit_addressing(const char* op, std::vector<int> inputs, std::vector<int> outputs) {
+    Task task = l_.task_for(s_.id, op == std::string("Concat") ? model::TaskKind::kConcat : model::TaskKind::kMove, op);
+    task.name = l_.tensor(outputs[0]).name;
+    task.attributes.set("axis", 1);
+    task.inputs = std::move(inputs);
+    task.outputs = std::move(outputs);
+    task.in_place = true;
+    if (task.kind == model::TaskKind::kConcat && integer_) {
+      const QuantParams& q = *l_.tensor(task.outputs[0]).quant;
+      model::Requant requant;
+      requant.channel_multiplier_bypass = true;
+      requant.zero_point = q.zero_point();
+      task.requant = requant;
+      task.operands.assign(task.inputs.size(), model::Operand{-q.zero_point(), 1, 0});
+    }
+    l_.emit(std::move(task));
+  }
+
+  Status emit_part(const Part& p, int x, int y, int residual) {
     Task task = l_.task_for(s_.id, model::TaskKind::kConv, s_.node->op);
-    const int x = view(input_, p.ic, p.ics, whole, p.suffix);
-    const int y = view(output_, p.oc, p.ocs, whole, p.suffix);
     task.name = l_.tensor(y).name;
     task.inputs = {x};
     task.outputs = {y};
-    if (residual_ != model::kNone) task.inputs.push_back(view(residual_, p.oc, p.ocs, whole, p.suffix));
+    if (residual != model::kNone) task.inputs.push_back(residual);
     OPENRKNN_CHECK_OK(set_geometry(task, p));
     Convolution& conv = *task.conv;
     if (integer_) {
@@ -281,7 +320,8 @@ class ConvLowering {
     const target::Lanes& lanes = l_.lanes(conv.weight_dtype);
     if (conv.mode == ConvMode::kDepthwise) {
       conv.kernel_group = 1;
-      conv.channel_group = lanes.depthwise_group;
+      conv.channel_group =
+          static_cast<int32_t>(std::min<int64_t>(lanes.depthwise_group, align_up(p.ocs, kFewestDepthwiseLanes)));
     } else {
       conv.channel_group = lanes.channel_group;
       conv.kernel_group = kernel_group_that_fits(l_.target(), lanes, conv, l_.tensor(task.inputs[0]));

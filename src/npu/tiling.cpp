@@ -131,7 +131,9 @@ int32_t kernel_group_that_fits(const target::Target& target, const target::Lanes
   const int64_t window_banks = std::max<int64_t>(1, ceil_div(window * cbuf.entry_bytes, cbuf.bank_bytes));
   // One bank more than the weights' own (npu.md 5.1, found by experiment).
   const int64_t room = (cbuf.banks - window_banks - 1) * cbuf.bank_bytes;
-  int32_t group = lanes.kernel_group;
+  // An only group holds the kernels that are present, rounded up to a power of two (npu.md 2.3, "G32o").
+  int32_t group = 2;
+  while (group < lanes.kernel_group && group < conv.out_channels) group *= 2;
   while (group > 1 && group * kernel_bytes > room) group /= 2;
   return group * kernel_bytes > room ? 0 : group;
 }

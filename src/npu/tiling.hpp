@@ -10,8 +10,9 @@
 
 namespace openrknn::npu {
 
-// Output channels that one weight group may have so that a group's weights fit the buffer beside the input window of one
-// output pixel; a power of two up to the target's group. 0: not even one kernel fits. conv.kernel_group need not be set.
+// Output channels that one weight group may have so that a group's weights fit the buffer beside the input window of
+// one output pixel; a power of two up to the target's group. 0: not even one kernel fits. conv.kernel_group need not be
+// set.
 int32_t kernel_group_that_fits(const target::Target& target, const target::Lanes& lanes, const model::Convolution& conv,
                                const model::TensorDesc& input);
 

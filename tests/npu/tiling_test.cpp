@@ -129,6 +129,7 @@ TEST(Tiling, LargeKernelsTakeSmallerGroups) {
   const auto group = [&](int channels) {
     model::Convolution conv;
     conv.in_channels = channels;
+    conv.out_channels = 64;
     return kernel_group_that_fits(target, lanes, conv, cube_tensor(channels, 1, 1, DType::kInt8, 16));
   };
   EXPECT_EQ(group(1024), 32);
