@@ -156,6 +156,11 @@ Result<model::Program> build(const std::string& path, const import::Imported& im
                              const std::string& dataset, std::vector<std::string>& warnings) {
   OPENRKNN_CHECK_OK(check_config(config));
   OPENRKNN_TRY(const target::Target* target, target::find(config.target));
+  if (!target->supports(config.dtype)) {
+    return Error{ErrorCode::kUnsupported, "cannot build", "--dtype " + config.dtype,
+                 target->title + " has no such number format", "it has: " + join_names(target->dtypes)};
+  }
+  if (!config.dump_after.empty()) OPENRKNN_CHECK_OK(make_folders(config.dump_dir));
   const Infos inputs = graph_infos(imported.graph, imported.graph.inputs(), imported.format);
   OPENRKNN_CHECK_OK(check_bgr(config, inputs));
   OPENRKNN_TRY(const ChannelMap mean, match_channels(config.mean, inputs, "--mean"));
@@ -168,7 +173,8 @@ Result<model::Program> build(const std::string& path, const import::Imported& im
 
   Graph graph = imported.graph;
   OPENRKNN_TRY(const opt::OptimizeReport report, run_passes(graph, *target, config, first_sample));
-  for (const std::string& rule : report.rolled_back) warnings.push_back("rewrite rolled back: " + rule);  // logged there
+  for (const std::string& rule : report.rolled_back)
+    warnings.push_back("rewrite rolled back: " + rule);  // logged there
   OPENRKNN_TRY(const quant::Placement placement, quant::place(graph, *target, {config.dtype, config.layer_dtype}));
   if (samples) {
     OPENRKNN_TRY(const std::vector<std::string> found, check_values(graph, placement, first_sample));

@@ -133,6 +133,8 @@ TEST_F(Cli, LaterOptionsSaySo) {
                                                     {"--layer-dtype", "x=w8a16"}};
   for (const auto& options : later) expect_failure(build(digits_model(), options), {"not there yet", options[0]});
   expect_failure(build(digits_model(), {"--dtype", "int3"}), {"int3", "w8a8", "fp16"});
+  expect_failure(openrknn({"build", digits_model(), "-o", folder_.file("out.rknn"), "--target", "rk2118"}),
+                 {"w8a8", "RK2118", "fp16"});
   expect_failure(build(digits_model(), {"--memory-plan", "Magic"}), {"Magic", "BestFit"});
   expect_failure(build(digits_model(), {"--dtype", "fp16", "--disable", "no_such_pass"}), {"no_such_pass"});
   expect_no_program();

@@ -55,7 +55,7 @@ inline std::string read_file(const std::string& path) {
 }
 
 // The convolution network for digits that is part of the checkout.
-inline std::string digits_model() { return std::string(OPENRKNN_SOURCE_DIR) + "/models/digits/convnet_digits.onnx"; }
+inline std::string digits_model() { return OPENRKNN_DIGITS; }
 
 inline Tensor float_tensor(std::vector<int64_t> shape, const std::vector<float>& values) {
   Tensor t{DType::kFloat32, std::move(shape), std::vector<std::byte>(values.size() * sizeof(float))};
