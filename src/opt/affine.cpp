@@ -92,10 +92,22 @@ std::string constant_name(const Graph& graph, const Node& node, size_t slot, con
   return id.valid() ? graph.value(id).name : graph.value(node.outputs[0]).name + suffix;
 }
 
+// The Reshape [N, C, 1, ..] -> [N, C, ..] of a value that only adds or drops axes of extent 1 behind the channels.
+const Node* channel_keeping_reshape(const Graph& graph, ValueId value) {
+  const Node* reshape = producer(graph, value, "Reshape");
+  if (reshape == nullptr || !single_use(graph, value) || !known(graph, reshape->inputs[0])) return nullptr;
+  const Shape& from = shape_of(graph, reshape->inputs[0]);
+  const Shape& to = shape_of(graph, value);
+  if (from.rank() < 2 || to.rank() < 2 || from[0] != to[0] || from[1] != to[1]) return nullptr;
+  const bool only_units = from.elements(2, from.rank()) == 1 && to.elements(2, to.rank()) == 1;
+  return only_units ? reshape : nullptr;
+}
+
 Result<bool> fuse_behind(Rewriter& rewriter, const Node& node, const std::optional<Affine>& affine) {
   const Graph& graph = rewriter.graph();
   if (!affine) return false;
-  const auto conv = plain_conv_before(graph, affine->x);
+  const Node* reshape = channel_keeping_reshape(graph, affine->x);
+  const auto conv = plain_conv_before(graph, reshape == nullptr ? affine->x : reshape->inputs[0]);
   if (!conv) return false;
   const Node& before = graph.node(conv->id);
   std::vector<double> bias = conv->bias;
@@ -103,7 +115,8 @@ Result<bool> fuse_behind(Rewriter& rewriter, const Node& node, const std::option
   Patch patch(graph);
   const ValueId w = patch.constant(scaled_outputs(*conv, affine->scale), constant_name(graph, before, 1, "_weights"));
   const ValueId b = patch.constant(floats(Shape{conv->out_channels}, bias), constant_name(graph, before, 2, "_bias"));
-  patch.replace(node.outputs[0], patch.add(before.op, {before.inputs[0], w, b}, before.attributes));
+  const ValueId y = patch.add(before.op, {before.inputs[0], w, b}, before.attributes);
+  patch.replace(node.outputs[0], patch.reshape(y, shape_of(graph, node.outputs[0])));
   return rewriter.commit(patch);
 }
 

@@ -132,6 +132,22 @@ TEST(ConvertAffine, FactorAndSummandBecomeOneConv) {
   expect_untouched(head + "%y = Add(%m, %b)\n output %y\n output %m", "convert_affine_to_conv");
 }
 
+TEST(FuseAll, NormalizedFullyConnectedLayer) {
+  Graph graph = parse("input %x: float32[2,6]\n" + kNorm + R"(
+    const %w: float32[4,6] = seeded(1, -1, 1)
+    const %b: float32[4] = seeded(2, -1, 1)
+    %g = Gemm(%x, %w) {transB=1}
+    %a = Add(%g, %b)
+    %n = BatchNormalization(%a, %s, %t, %m, %v)
+    %y = Relu(%n)
+    output %y)");
+  const auto inputs = wide_inputs(graph, 1);
+  const auto wanted = outputs_of(graph, inputs);
+  ASSERT_TRUE(optimize(graph, {}).ok());
+  EXPECT_EQ(count_ops(graph), (Counts{{"Reshape", 2}, {"Conv", 1}}));
+  EXPECT_LE(difference(wanted, outputs_of(graph, inputs)), 1e-5);
+}
+
 TEST(FuseAll, ChainsWithoutAConvEndInOne) {
   Graph graph = parse("input %x: float32[1,4,6,6]\n" + kNorm + R"(
     const %k: float32[4,1,1] = seeded(7, 0.5, 2)
