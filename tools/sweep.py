@@ -14,6 +14,7 @@ import tempfile
 import time
 
 import numpy as np
+import onnxruntime
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/python"))
@@ -21,7 +22,7 @@ sys.dont_write_bytecode = True
 import pytest  # noqa: E402
 
 from conftest import BINARY  # noqa: E402
-from networks import NETWORKS, cosine, load_outputs  # noqa: E402
+from networks import NETWORKS, cosine, load_outputs, only_input  # noqa: E402
 
 
 class Failed(Exception):
@@ -36,19 +37,19 @@ def openrknn(*arguments):
 
 
 def bind(network, path):
-    """The shape option for a file with open dimensions; names come from `inspect`."""
-    inputs = json.loads(openrknn("inspect", path, "--json", "-"))["inputs"]
-    return ["--input", f"{inputs[0]['name']}:{','.join(map(str, network.shape))}"]
+    """The shape option for a file with open dimensions."""
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return ["--input", f"{only_input(session)}:{','.join(map(str, network.shape))}"]
 
 
 def measure(network, dtype, target, samples, folder):
     path = network.file(folder / "models")
     work = folder / network.name
     work.mkdir(exist_ok=True)
-    np.save(work / "input.npy", network.sample(1))
+    np.save(work / "input.npy", network.sample(0))
     names = [f"sample{i}.npy" for i in range(samples)]
     for i, name in enumerate(names):
-        np.save(work / name, network.sample(100 + i))
+        np.save(work / name, network.sample(i))
     (work / "list.txt").write_text("\n".join(names) + "\n")
     if not (work / "golden/outputs.json").is_file():
         openrknn("run", path, "--input", work / "input.npy", "--outdir", work / "golden", "--quiet")

@@ -1,4 +1,4 @@
-"""The networks that the whole chain is measured on, and seeded inputs for them."""
+"""The networks that the whole chain is measured on, and real pictures for them, prepared as their authors do."""
 import dataclasses
 import pathlib
 import subprocess
@@ -6,8 +6,17 @@ import sys
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from conftest import ROOT, require_shared
+
+SCENES = ("skimage_chelsea.png", "coral_cat.bmp", "coral_parrot.jpg", "skimage_coffee.png", "coral_sunflower.bmp",
+          "coral_owl.jpg", "skimage_rocket.jpg", "coral_dragonfly.bmp", "rktk2_dog_224x224.jpg", "coral_bird.bmp")
+FACES = ("rkzoo_retinaface_test.jpg", "coral_face.jpg", "coral_grace_hopper.bmp", "skimage_astronaut.png",
+         "rkzoo_bus.jpg", "coral_squat.bmp")
+TEXTS = ("rkzoo_ppocr_11.jpg", "skimage_page.png", "skimage_text.png", "rkzoo_ppocr_rec_test.png", "rkzoo_lprnet_test.jpg")
+ROOMS = ("skimage_motorcycle_left.png", "skimage_brick.png", "skimage_camera.png", "skimage_page.png", "rkzoo_bus.jpg")
+IMAGENET = ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,7 +24,10 @@ class Network:
     name: str
     path: str  # in the project, or in the shared models
     shape: tuple  # of its only input
-    scale: float = 1.0  # inputs are uniform in [0, scale)
+    pictures: tuple = SCENES
+    mean: tuple = (0.0,)
+    std: tuple = (255.0,)
+    bgr: bool = False
     trained: bool = True
 
     def __str__(self):
@@ -30,14 +42,21 @@ class Network:
         source = require_shared(self.path)
         return filled(source, folder) if "/onnx-light/" in self.path else source
 
-    def sample(self, seed):
-        """The same values on every machine: smooth pictures with some noise, since nets are trained on pictures."""
-        random = np.random.RandomState(seed)
-        coarse = random.uniform(0, 1, self.shape)
-        smooth = coarse
-        for axis in range(2, len(self.shape)):
-            smooth = (smooth + np.roll(smooth, 1, axis) + np.roll(smooth, 2, axis)) / 3
-        return (smooth * self.scale).astype(np.float32)
+    def sample(self, index):
+        """Picture number `index` (round and round) as the network takes it."""
+        if self.path.startswith("models/digits/"):
+            digits = np.load(ROOT / "models/digits/test_images_f32.npy")
+            return digits[index % len(digits)].reshape(self.shape).astype(np.float32)
+        nhwc = self.shape[1] > 4
+        channels = self.shape[3] if nhwc else self.shape[1]
+        height, width = self.shape[1:3] if nhwc else self.shape[2:4]
+        picture = Image.open(require_shared("images/" + self.pictures[index % len(self.pictures)]))
+        picture = picture.convert({1: "L", 3: "RGB", 4: "RGBA"}[channels]).resize((width, height), Image.BILINEAR)
+        pixels = np.asarray(picture, np.float32).reshape(height, width, channels)
+        if self.bgr:
+            pixels = pixels[:, :, ::-1]
+        pixels = (pixels - np.float32(self.mean)) / np.float32(self.std)
+        return np.ascontiguousarray(pixels[None] if nhwc else pixels.transpose(2, 0, 1)[None], np.float32)
 
 
 def filled(source, folder):
@@ -59,22 +78,24 @@ def made(name, folder):
     return target
 
 
+FACE = dict(pictures=FACES, mean=(127.0,), std=(128.0,))
 NETWORKS = [
     Network("digits_convnet", "models/digits/convnet_digits.onnx", (1, 1, 8, 8)),
-    Network("ultraface_rfb", "models/ultra-light-face/version-RFB-320.onnx", (1, 3, 240, 320)),
-    Network("ultraface_slim", "models/ultra-light-face/version-slim-320_simplified.onnx", (1, 3, 240, 320)),
-    Network("yunet", "models/libfacedetection-yunet/yunet_n_320_320.onnx", (1, 3, 320, 320), 255.0),
-    Network("mnist", "models/onnx-models-via-libonnx/mnist_8_model.onnx", (1, 1, 28, 28), 255.0),
+    Network("ultraface_rfb", "models/ultra-light-face/version-RFB-320.onnx", (1, 3, 240, 320), **FACE),
+    Network("ultraface_slim", "models/ultra-light-face/version-slim-320_simplified.onnx", (1, 3, 240, 320), **FACE),
+    Network("yunet", "models/libfacedetection-yunet/yunet_n_320_320.onnx", (1, 3, 320, 320), FACES, std=(1.0,), bgr=True),
+    Network("mnist", "models/onnx-models-via-libonnx/mnist_8_model.onnx", (1, 1, 28, 28), ("coral_mnist_nine.bmp",), std=(1.0,)),
     Network("super_resolution", "models/onnx-models-via-libonnx/super_resolution_10_model.onnx", (1, 1, 224, 224)),
-    Network("ppocr_det", "models/npm-gutenye-ppocr/ch_PP-OCRv4_det_infer.onnx", (1, 3, 320, 320)),
-    Network("ppocr_cls", "models/npm-gutenye-ppocr/ch_ppocr_mobile_v2.0_cls_infer.onnx", (1, 3, 48, 192)),
-    Network("mlsd", "models/npm-keijiro-mlsd/mlsd_320x320_tiny.onnx", (1, 320, 320, 4), 255.0),
-    Network("fastestdet", "models/fastestdet/FastestDet.onnx", (1, 3, 352, 352)),
-    Network("resnet18", "made/resnet18.onnx", (1, 3, 224, 224), trained=False),
-    Network("resnet50", "made/resnet50.onnx", (1, 3, 224, 224), trained=False),
-    Network("mobilenetv2", "made/mobilenetv2.onnx", (1, 3, 224, 224), trained=False),
+    Network("ppocr_det", "models/npm-gutenye-ppocr/ch_PP-OCRv4_det_infer.onnx", (1, 3, 320, 320), TEXTS, *IMAGENET),
+    Network("ppocr_cls", "models/npm-gutenye-ppocr/ch_ppocr_mobile_v2.0_cls_infer.onnx", (1, 3, 48, 192),
+            TEXTS[3:] + TEXTS[:3], (127.5,), (127.5,)),
+    Network("mlsd", "models/npm-keijiro-mlsd/mlsd_320x320_tiny.onnx", (1, 320, 320, 4), ROOMS, std=(1.0,)),
+    Network("fastestdet", "models/fastestdet/FastestDet.onnx", (1, 3, 352, 352), SCENES[:3] + FACES, bgr=True),
+    Network("resnet18", "made/resnet18.onnx", (1, 3, 224, 224), SCENES, *IMAGENET, trained=False),
+    Network("resnet50", "made/resnet50.onnx", (1, 3, 224, 224), SCENES, *IMAGENET, trained=False),
+    Network("mobilenetv2", "made/mobilenetv2.onnx", (1, 3, 224, 224), SCENES, *IMAGENET, trained=False),
 ] + [
-    Network(f"light_{name}", f"models/onnx-light/light_{name}.onnx", (1, 3, 224, 224), trained=False)
+    Network(f"light_{name}", f"models/onnx-light/light_{name}.onnx", (1, 3, 224, 224), SCENES, *IMAGENET, trained=False)
     for name in ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet", "squeezenet",
                  "vgg19", "zfnet512")
 ]
