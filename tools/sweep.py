@@ -38,7 +38,9 @@ def openrknn(*arguments):
 
 def bind(network, path):
     """The shape option for a file with open dimensions."""
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     return ["--input", f"{only_input(session)}:{','.join(map(str, network.shape))}"]
 
 
