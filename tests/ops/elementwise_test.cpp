@@ -85,6 +85,7 @@ TEST(Elementwise, IntegerArithmeticIsExactAndWraps) {
       values<int64_t>(run("Mod", {Tensor::ints({-7, 7}), Tensor::ints({3, -3})}, attributes({{"fmod", int64_t{1}}}))),
       (I{-1, 1}));
   EXPECT_EQ(values<int64_t>(run("Pow", {Tensor::ints({3, -2}), Tensor::ints({5, 3})})), (I{243, -8}));
+  EXPECT_EQ(values<int64_t>(run("Pow", {Tensor::ints({4, 9}), Tensor::scalar(1.5F)})), (I{8, 27}));
   EXPECT_NE(error_of("Div", {Tensor::ints({1}), Tensor::ints({0})}).find("divided by 0"), std::string::npos);
   const Tensor bytes = Tensor::from<uint8_t>(Shape{2}, std::vector<uint8_t>{250, 3});
   EXPECT_EQ(values<uint8_t>(run("Add", {bytes, bytes})), (std::vector<uint8_t>{244, 6}));

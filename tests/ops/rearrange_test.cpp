@@ -112,6 +112,8 @@ TEST(Reshape, FlattenSqueezeUnsqueezeDropout) {
   const auto dropped = run_all("Dropout", {x}, {}, 2);
   EXPECT_EQ(values(dropped[0]), values(x));
   EXPECT_EQ(to_ints(dropped[1].view()), I(12, 1));
+  EXPECT_NE(error_of("Dropout", {x, Tensor(), cast(Tensor::scalar(1.0F).view(), DType::kBool)}).find("inference"),
+            std::string::npos);
   EXPECT_NE(error_of("Squeeze", {x, Tensor::ints({1})}).find("not 1"), std::string::npos);
 }
 

@@ -269,12 +269,21 @@ double float_power(double x, double y) {
   return math::pow(x, y);
 }
 
+// math::pow is good to 1e-13: a power that is an integer must not be cut to the one below.
+double snapped_power(double x, double y) {
+  const double power = float_power(x, y);
+  const double near = std::nearbyint(power);
+  return std::fabs(power - near) <= 1e-11 * std::fabs(power) ? near : power;
+}
+
 Status power(const KernelArgs& args) {
   OPENRKNN_CHECK_OK(require(args, 2));
   const MutableTensorView& out = args.outputs[0];
   OPENRKNN_TRY(const Shape shape, broadcast(args.inputs[0].shape, args.inputs[1].shape));
   OPENRKNN_CHECK_OK(require_output(args, 0, args.inputs[0].dtype, shape));
   const DType compute = compute_type(out.dtype);
+  if (compute == DType::kUndefined)
+    return kernel_error(fmt::format("{} values are not supported", dtype_name(out.dtype)));
   const Promoted base(args.inputs[0], compute);
   const bool integers = is_integer(out.dtype) && is_integer(args.inputs[1].dtype);
   const Promoted exponent(args.inputs[1], integers ? DType::kInt64 : DType::kFloat64);
@@ -288,7 +297,14 @@ Status power(const KernelArgs& args) {
                          [](T b, int64_t e) { return int_power(b, e); });
         return {};
       }
-      return kernel_error("a power of an integer with a fractional exponent type");
+      // In double, cut to an integer as Cast does.
+      const Promoted wide(args.inputs[0], DType::kFloat64);
+      Tensor result(DType::kFloat64, shape);
+      broadcast_binary(shape, wide.data<double>(), eb, exponent.data<double>(), ee, result.mutable_as<double>().data(),
+                       snapped_power);
+      const Tensor narrow = cast(result.view(), compute);
+      std::copy_n(narrow.as<T>().data(), static_cast<size_t>(shape.elements()), to);
+      return {};
     } else {
       broadcast_binary(shape, base.data<T>(), eb, exponent.data<double>(), ee, to,
                        [](T b, double e) { return static_cast<T>(float_power(static_cast<double>(b), e)); });

@@ -23,6 +23,9 @@ Status copy_bytes(const KernelArgs& args) {
 
 // At inference Dropout passes its operand on; the optional mask keeps everything.
 Status dropout(const KernelArgs& args) {
+  if (const auto training = ints_operand(args, 2); training && !training->empty() && (*training)[0] != 0) {
+    return kernel_error("Dropout in training mode");
+  }
   OPENRKNN_CHECK_OK(copy_bytes(args));
   if (!args.has_output(1)) return {};
   OPENRKNN_CHECK_OK(require_output(args, 1, DType::kBool, args.inputs[0].shape));
