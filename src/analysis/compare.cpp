@@ -27,8 +27,9 @@ struct Statistics {
   void add(const Similarity& s) {
     cos_sum += s.cos;
     euc_sum += s.euc;
-    cos_worst = std::min(cos_worst, s.cos);
-    euc_worst = std::max(euc_worst, s.euc);
+    // A difference that is no number (infinite values) is the worst there is, and stays it.
+    if (!std::isnan(cos_worst) && !(s.cos >= cos_worst)) cos_worst = s.cos;
+    if (!std::isnan(euc_worst) && !(s.euc <= euc_worst)) euc_worst = s.euc;
     ++count;
   }
   Similarity mean() const {

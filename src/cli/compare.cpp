@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "cli/cli.hpp"
 
@@ -30,14 +31,16 @@ void print_layers(const tk::CompareReport& report) {
   table.print();
 }
 
+// Layers whose cosine is no number come first.
+double rank(const tk::LayerDifference* layer) { return std::isnan(layer->single.cos) ? -2.0 : layer->single.cos; }
+
 // The layers that lose most by themselves: where another number format helps.
 void print_worst(const tk::CompareReport& report) {
   std::vector<const tk::LayerDifference*> layers;
   for (const auto& l : report.layers) {
     if (l.has_single) layers.push_back(&l);
   }
-  std::stable_sort(layers.begin(), layers.end(),
-                   [](const auto* a, const auto* b) { return a->single.cos < b->single.cos; });
+  std::stable_sort(layers.begin(), layers.end(), [](const auto* a, const auto* b) { return rank(a) < rank(b); });
   layers.resize(std::min(layers.size(), kWorstLayers));
   if (layers.empty()) return;
   std::printf("\nworst layers by themselves (put them in fp16 with --layer-dtype NAME=fp16):\n");

@@ -41,27 +41,38 @@ int inspect_program(const InspectArguments& a) {
   return kDone;
 }
 
-// A model with open dimensions is shown with 1 in their place.
+// Open dimensions: 1 for the first (the batch), `extent` for others.
+std::vector<tk::NamedShape> filled(const std::vector<tk::TensorInfo>& inputs, int64_t extent) {
+  std::vector<tk::NamedShape> shapes;
+  for (const auto& info : inputs) {
+    tk::NamedShape named{info.name, info.shape};
+    for (size_t i = 0; i < named.shape.size(); ++i) {
+      if (named.shape[i] < 0) named.shape[i] = i == 0 ? 1 : extent;
+    }
+    if (named.shape != info.shape) shapes.push_back(std::move(named));
+  }
+  return shapes;
+}
+
+// A model with open dimensions is shown with the first usual extent that all its operators accept.
 tk::Result<tk::Model> load_any(const std::string& file) {
   auto model = tk::Model::load(file);
-  if (model.ok() || model.error().code == tk::ErrorCode::kNotFound || model.error().code == tk::ErrorCode::kIo)
+  if (model.ok() || model.error().code == tk::ErrorCode::kNotFound || model.error().code == tk::ErrorCode::kIo) {
     return model;
-  auto inputs = tk::model_inputs(file);
-  if (!inputs.ok()) return model.error();
-  tk::LoadOptions load;
-  for (auto& info : *inputs) {
-    bool open = false;
-    for (int64_t& d : info.shape) {
-      open = open || d < 0;
-      if (d < 0) d = 1;
-    }
-    if (open) load.inputs.push_back({info.name, info.shape});
   }
-  if (load.inputs.empty()) return model.error();
-  auto bound = tk::Model::load(file, load);
-  if (!bound.ok()) return model.error();
-  tk::log(tk::LogLevel::kWarning, "open dimensions are shown as 1; bind them by --input when you build");
-  return bound;
+  const auto inputs = tk::model_inputs(file);
+  if (!inputs.ok() || filled(*inputs, 1).empty()) return model.error();
+  for (const int64_t extent : {1, 32, 48, 64, 224, 320}) {
+    tk::LoadOptions load;
+    load.inputs = filled(*inputs, extent);
+    auto bound = tk::Model::load(file, load);
+    if (!bound.ok()) continue;
+    std::string shapes;
+    for (const auto& s : load.inputs) shapes += " --input " + s.name + ":" + shape_text(s.shape);
+    tk::log(tk::LogLevel::kWarning, "the model has open dimensions; it is shown with" + shapes);
+    return bound;
+  }
+  return model.error();
 }
 
 int inspect_model(const InspectArguments& a) {
