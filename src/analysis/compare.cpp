@@ -170,8 +170,11 @@ class Comparison {
       const auto a = to_doubles(expected->second.view());
       const auto b = to_doubles(found->second.view());
       outputs_[i].add(similarity(a, b));
-      for (size_t k = 0; k < a.size(); ++k)
-        worst_difference_[i] = std::max(worst_difference_[i], std::fabs(a[k] - b[k]));
+      for (size_t k = 0; k < a.size(); ++k) {
+        const double difference = std::fabs(a[k] - b[k]);
+        worst_difference_[i] = std::isnan(difference) ? std::numeric_limits<double>::infinity()
+                                                      : std::max(worst_difference_[i], difference);
+      }
     }
     return {};
   }
