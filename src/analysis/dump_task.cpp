@@ -192,6 +192,8 @@ class TaskWriter {
     } else if (a.kind == model::ActivationKind::kPRelu) {
       json = {{"kind", "prelu"}, {"domain", "value"}};
       OPENRKNN_TRY(json["alpha"], slopes(a, integer));
+    } else if (a.kind == model::ActivationKind::kFunction) {
+      json = {{"kind", "function"}, {"domain", "value"}, {"alpha", a.alpha}, {"beta", a.beta}};
     } else {
       json["kind"] = "table";
       OPENRKNN_TRY(json["table"], table(a, integer));

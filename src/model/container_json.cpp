@@ -18,7 +18,7 @@ struct EnumNames<ConvMode> {
 };
 template <>
 struct EnumNames<ActivationKind> {
-  static constexpr std::array names{"linear", "clamp", "prelu", "table"};
+  static constexpr std::array names{"linear", "clamp", "prelu", "table", "function"};
 };
 template <>
 struct EnumNames<TableForm> {
@@ -169,6 +169,8 @@ void fields(A& a, T& x) {
   a("index_shift", x.index_shift);
   a("findex_scale", x.findex_scale);
   a("out_scale", x.out_scale);
+  a("alpha", x.alpha);
+  a("beta", x.beta);
   a("form", x.form);
 }
 

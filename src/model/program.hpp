@@ -123,6 +123,8 @@ enum class ActivationKind : uint8_t {
   kClamp,   // min(max(v, min), max): Relu, Relu6, Clip
   kPRelu,   // v < 0 ? rne(v * slope[c], slope_shift) : v  (int8);  v < 0 ? v * slope[c] : v  (fp16)
   kTable,   // the look-up table
+  kFunction,  // fp16 only: `function` itself in fp32, one rounding at the end. What the silicon's tables give for small
+              // results is not known well enough to be repeated; labelled "modelled" in reports
 };
 
 // What the table of a fp16 task means. Integer tasks tabulate the function itself (kValue).
@@ -150,6 +152,7 @@ struct Activation {
   float findex_scale = 1;
   float out_scale = 1;
   TableForm form = TableForm::kValue;
+  float alpha = 0, beta = 0;  // kFunction: the parameters of HardSigmoid, Elu
 };
 
 enum class TaskKind : uint8_t {

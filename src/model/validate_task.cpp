@@ -109,6 +109,11 @@ Status Checker::activation(int64_t channels) const {
     const bool scales = between(a.index_scale, INT16_MIN, INT16_MAX) && between(a.index_shift, 0, kMaxShift);
     if (!blob_is(a.table, kTableBytes) || !scales) return fail("the look-up table or its index scale is not usable");
   }
+  if (a.kind == ActivationKind::kFunction) {
+    constexpr std::array kFunctions = {"Sigmoid", "Tanh", "HardSigmoid", "Elu", "Softplus"};
+    const bool known = std::find(kFunctions.begin(), kFunctions.end(), a.function) != kFunctions.end();
+    if (integer() || !known) return fail(fmt::format("'{}' is no function of a float16 task", a.function));
+  }
   if (a.kind == ActivationKind::kPRelu) {
     const int64_t size = integer() ? 2 : 4;
     const bool count = a.slope_count == 1 || a.slope_count == channels;

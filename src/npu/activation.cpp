@@ -150,6 +150,12 @@ void half_activation(Lowering& l, const ActivationRequest& request, model::Activ
     a.slopes = l.add_blob(slopes);
     return;
   }
+  if (!is_gate_function(spec.kind)) {
+    a.kind = model::ActivationKind::kFunction;
+    a.alpha = spec.alpha;
+    a.beta = spec.beta;
+    return;
+  }
   const HalfTable t = half_table(spec);
   a.kind = model::ActivationKind::kTable;
   a.findex_scale = static_cast<float>(16384.0 / t.range);

@@ -28,11 +28,6 @@ double gate(const ActivationSpec& f, double x) {
   }
 }
 
-bool is_gate(Activation kind) {
-  return kind == Activation::kSwish || kind == Activation::kMish || kind == Activation::kHardSwish ||
-         kind == Activation::kGelu || kind == Activation::kGeluTanh;
-}
-
 template <typename F>
 Table tabulate(double range, double value_scale, F&& f) {
   Table table{};
@@ -48,6 +43,11 @@ Table tabulate(double range, double value_scale, F&& f) {
 
 }  // namespace
 
+bool is_gate_function(Activation kind) {
+  return kind == Activation::kSwish || kind == Activation::kMish || kind == Activation::kHardSwish ||
+         kind == Activation::kGelu || kind == Activation::kGeluTanh;
+}
+
 bool is_table_function(Activation kind) {
   switch (kind) {
     case Activation::kSigmoid:
@@ -57,7 +57,7 @@ bool is_table_function(Activation kind) {
     case Activation::kSoftplus:
       return true;
     default:
-      return is_gate(kind);
+      return is_gate_function(kind);
   }
 }
 
@@ -110,23 +110,12 @@ IntegerTable integer_table(const ActivationSpec& f, double lowest, double highes
 
 HalfTable half_table(const ActivationSpec& f) {
   HalfTable t;
-  t.range = 16.0;  // every gate is flat to 2^-15 beyond; entries 1/32 apart
-  if (is_gate(f.kind)) {
-    t.form = model::TableForm::kGate;
-    const bool narrow = f.kind == Activation::kGelu || f.kind == Activation::kGeluTanh;
-    t.range = f.kind == Activation::kHardSwish ? 4.0 : narrow ? 8.0 : 16.0;
-    t.value_scale = 1.0 / 32767.0;
-    t.table = tabulate(t.range, t.value_scale, [&](double x) { return gate(f, x); });
-  } else if (f.kind == Activation::kElu || f.kind == Activation::kSoftplus) {
-    t.form = model::TableForm::kPlus;
-    t.value_scale =
-        (f.kind == Activation::kElu ? std::max(std::abs(static_cast<double>(f.alpha)), 1e-30) : 1.0) / 32767.0;
-    t.table = tabulate(t.range, t.value_scale, [&](double x) { return table_function(f, x) - std::max(x, 0.0); });
-  } else {
-    if (f.kind == Activation::kTanh) t.range = 8.0;
-    t.value_scale = 1.0 / 32767.0;
-    t.table = tabulate(t.range, t.value_scale, [&](double x) { return table_function(f, x); });
-  }
+  const bool narrow = f.kind == Activation::kGelu || f.kind == Activation::kGeluTanh;
+  // Every gate is flat to 2^-15 beyond these; entries lie 1/32 apart or closer.
+  t.range = f.kind == Activation::kHardSwish ? 4.0 : narrow ? 8.0 : 16.0;
+  t.value_scale = 1.0 / 32767.0;
+  t.form = model::TableForm::kGate;
+  t.table = tabulate(t.range, t.value_scale, [&](double x) { return gate(f, x); });
   return t;
 }
 

@@ -25,12 +25,14 @@ struct IntegerTable {
 // pre-activation that matters for them.
 IntegerTable integer_table(const ActivationSpec& f, double lowest, double highest, double step);
 
-// fp16: a bounded part of the function (its value, its gate, or what it adds to max(x, 0)) over a fixed range.
+// The x * gate(x) forms, whose gate fp16 tasks tabulate over a fixed range.
+bool is_gate_function(Activation kind);
+
 struct HalfTable {
   Table table{};
   double range = 0;
   double value_scale = 0;
-  model::TableForm form = model::TableForm::kValue;
+  model::TableForm form = model::TableForm::kGate;
 };
 HalfTable half_table(const ActivationSpec& f);
 

@@ -45,6 +45,8 @@ void IntegerPipeline::activate(int64_t pixels, int64_t channels, int64_t channel
       return npu::prelu_s32(pixels, channels, slopes_ + channel, channels, a.slope_shift, v);
     case ActivationKind::kTable:
       return npu::table_s32(n, table_, a.index_scale, a.index_shift, v);
+    case ActivationKind::kFunction:
+      return;  // fp16 only (model::validate)
   }
 }
 
@@ -55,7 +57,12 @@ void IntegerPipeline::output(int64_t pixels, int64_t channels, const int32_t* v,
 HalfPipeline::HalfPipeline(const model::Program& program, const model::Task& task)
     : activation_(task.activation),
       slopes_(blob_as<float>(program, task.activation.slopes)),
-      table_(blob_as<int16_t>(program, task.activation.table)) {}
+      table_(blob_as<int16_t>(program, task.activation.table)) {
+  if (activation_.kind != ActivationKind::kFunction) return;
+  function_ = activation_from_name(activation_.function).value_or(ActivationSpec{});
+  function_.alpha = activation_.alpha;
+  function_.beta = activation_.beta;
+}
 
 void HalfPipeline::activate(int64_t pixels, int64_t channels, int64_t channel, float* v) const {
   const model::Activation& a = activation_;
@@ -70,6 +77,8 @@ void HalfPipeline::activate(int64_t pixels, int64_t channels, int64_t channel, f
       return npu::prelu_f32(pixels, channels, slopes_ + channel, channels, v);
     case ActivationKind::kTable:
       return npu::table_f32(n, table_, a.findex_scale, a.out_scale, form_of(a.form), v);
+    case ActivationKind::kFunction:
+      return apply_activation(function_, v, n);
   }
 }
 

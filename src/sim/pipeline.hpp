@@ -1,6 +1,7 @@
 // The stages behind an accumulator, set up from a task: activation and output, integer and half.
 #pragma once
 
+#include "kernels/activation.hpp"
 #include "kernels/npu/elementwise.hpp"
 #include "model/program.hpp"
 
@@ -35,6 +36,7 @@ class HalfPipeline {
   model::Activation activation_;
   const float* slopes_ = nullptr;
   const int16_t* table_ = nullptr;
+  ActivationSpec function_;
 };
 
 }  // namespace openrknn::sim
