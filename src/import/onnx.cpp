@@ -196,7 +196,9 @@ Status OnnxImporter::select_outputs() {
 
 // Constants that the user gives in place of inputs or inner tensors.
 Status OnnxImporter::add_values() {
-  for (const auto& [name, value] : options_.input_values) {
+  for (const auto& entry : options_.input_values) {  // no structured binding: clang 14 cannot capture one
+    const std::string& name = entry.first;
+    const Tensor& value = entry.second;
     const DeclaredType* type = declared(name);
     const auto wrong = [&](const std::string& why) {
       return Error{ErrorCode::kInvalidArgument, "the given value does not fit",

@@ -85,7 +85,9 @@ Status check_attributes(NodeDraft& draft) {
   if (def == nullptr) return {};
   std::vector<std::string> unknown;
   std::vector<std::string> dropped;
-  for (const auto& [name, value] : draft.attributes) {
+  for (const auto& entry : draft.attributes) {  // no structured binding: clang 14 cannot capture one
+    const std::string& name = entry.first;
+    const Attribute& value = entry.second;
     const bool known = std::any_of(def->attributes.begin(), def->attributes.end(),
                                    [&](const ops::AttrSpec& spec) { return spec.name == name; });
     if (!known) (is_without_meaning(draft.op, name, value) ? dropped : unknown).push_back(name);
