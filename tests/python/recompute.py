@@ -148,36 +148,85 @@ class Dump:
         kind = activation.get("kind", "linear") if activation else "linear"
         if kind == "clamp":
             return np.clip(v, np.float32(activation["min"]), np.float32(activation["max"]))
+        if kind == "table":
+            return self.table_half(v, activation["table"])
         if kind == "linear":
             return v
         raise NotImplementedError(kind)
 
+    def table_half(self, v, table):
+        """The index by one fp32 product, rounded to even; the table's number times its scale; then the table's form."""
+        index = np.rint(v * np.float32(table["index_scale"]))
+        steps = {"index_scale": 1, "index_shift": 0}
+        t = table_lookup(np.clip(index, -16384, 16384).astype(np.int64), steps, self.array(table))
+        t = t.astype(np.float32) * np.float32(table["output_scale"])
+        forms = {"value": lambda: t, "gate": lambda: v * t, "plus": lambda: np.maximum(v, np.float32(0)) + t}
+        return forms[table["form"]]()
+
     # ---------------------------------------------------------------------------------------------------- the rest
 
-    def max_pool(self, task):
+    def pool_windows(self, task, pad_value):
         x = as_4d(self.tensor(task["inputs"][0]))
-        lowest = np.iinfo(x.dtype).min if x.dtype.kind == "i" else -np.inf
         attributes = {"dilation": [1, 1], **task["attributes"]}
-        return windows(x, attributes, attributes["kernel"], lowest).max(axis=(4, 5))
+        return windows(x, attributes, attributes["kernel"], pad_value)
 
-    def sum_int8(self, task):
-        """Add: each operand brought to a common scale, then one output stage."""
-        a, b = (self.tensor(name) for name in task["inputs"])
+    def max_pool(self, task):
+        dtype = self.tensor(task["inputs"][0]).dtype
+        return self.pool_windows(task, np.iinfo(dtype).min if dtype.kind == "i" else -np.inf).max(axis=(4, 5))
+
+    def average_pool_int8(self, task):
+        """The quotient half away from zero; at exact halves of an even count it steps back in the cases measured."""
+        kh, kw = task["attributes"]["kernel"]
+        n = kh * kw
+        total = self.pool_windows(task, task["attributes"]["pad_value"]).astype(np.int64).sum(axis=(4, 5))
+        sign = np.where(total < 0, -1, 1)
+        magnitude = np.abs(total)
+        q = (magnitude + n // 2) // n
+        tie = (n % 2 == 0) & (np.abs(magnitude - q * n) == n // 2)
+        inexact = 65536 % kw != 0 or 65536 % kh != 0
+        q = np.where(tie & (inexact | (q % 2 == 1)), q - 1, q)
+        return (sign * q).astype(np.int8)
+
+    def average_pool_half(self, task):
+        """fp32 sums over rows, then columns; one factor an axis; one rounding at the end."""
+        view = self.pool_windows(task, 0).astype(np.float32)
+        kh, kw = task["attributes"]["kernel"]
+        total = np.zeros(view.shape[:4], np.float32)
+        for h in range(kh):
+            for w in range(kw):
+                total = total + view[..., h, w]
+        return (total * np.float32(np.float16(1 / kw)) * np.float32(np.float16(1 / kh))).astype(np.float16)
+
+    def elementwise_int8(self, task):
+        """Each operand brought to a common scale (Mul: only its zero point taken off), then one output stage."""
         entries = as_list(task["operand"])
-        v = self.operand(a, entries[0]) + self.operand(b, entries[1])
+        a, b = (self.operand(self.tensor(name), entry) for name, entry in zip(task["inputs"], entries))
+        v = {"Add": a + b, "Sub": a - b, "Mul": a * b}[task["op"]]
         return output_stage(self.activate(v, task.get("activation")), task["requant"])
+
+    def elementwise_half(self, task):
+        a, b = (self.tensor(name).astype(np.float32) for name in task["inputs"])
+        v = {"Add": a + b, "Sub": a - b, "Mul": a * b}[task["op"]]
+        return self.activate_half(v, task.get("activation")).astype(np.float16)
 
     def recompute(self, task):
         """The first output of a task, or NotImplementedError."""
         if task["engine"].lower() != "npu":
             raise NotImplementedError("CPU task")
         dtype = self.tensors[task["outputs"][0]]["dtype"]
-        if task["op"] == "Conv" and dtype in ("int8", "float16"):
-            return self.conv_int8(task) if dtype == "int8" else self.conv_half(task)
-        if task["op"] == "MaxPool":
+        if dtype not in ("int8", "float16"):
+            raise NotImplementedError(dtype)
+        op, half = task["op"], dtype == "float16"
+        if op == "Conv":
+            return self.conv_half(task) if half else self.conv_int8(task)
+        if op == "MaxPool":
             return self.max_pool(task)
-        if task["op"] == "Add" and dtype == "int8":
-            return self.sum_int8(task)
+        if op == "AveragePool":
+            return self.average_pool_half(task) if half else self.average_pool_int8(task)
+        if op in ("Add", "Sub", "Mul"):
+            return self.elementwise_half(task) if half else self.elementwise_int8(task)
+        if op in ("Reshape", "Flatten", "Squeeze", "Unsqueeze"):
+            return self.tensor(task["inputs"][0])
         raise NotImplementedError(task["op"])
 
 

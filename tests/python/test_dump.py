@@ -46,4 +46,4 @@ def test_dump_recomputes_to_the_same_bytes(openrknn, calibration, tmp_path, targ
         done.append(task["op"])
     print(f"{target} {dtype}: {len(done)} tasks recomputed, left: {left}")
     assert "Conv" in done
-    assert len(done) >= 0.5 * len(dump.tasks), left
+    assert len(done) >= 0.9 * len(dump.tasks), left
