@@ -79,6 +79,31 @@ def measure(network, dtype, target, samples, folder):
     }
 
 
+def lift(network, target, folder, wanted=0.98):
+    """The fewest of the worst layers (1, 2, 4, ...) that must be fp16 for every output to reach `wanted`."""
+    path = network.file(folder / "models")
+    work = folder / network.name
+    report = work / "compare.json"
+    openrknn("compare", path, work / "w8a8.rknn", "--dataset", work / "list.txt", "--max-samples", "1", "--json", report, "--quiet")
+    layers = json.loads(report.read_text())["layers"]
+    orders = [sorted((layer for layer in layers if layer.get(kind)), key=lambda layer: layer[kind]["worst"]["cos"])
+              for kind in ("entire", "single")]
+    count = 1
+    while True:
+        for order in orders:
+            names = [layer["name"] for layer in order[:count]]
+            options = [part for name in names for part in ("--layer-dtype", f"{name}=fp16")]
+            program = work / "mixed.rknn"
+            openrknn("build", path, "-o", program, "--target", target, "--dtype", "w8a8", "--dataset", work / "list.txt",
+                     *bind(network, path), *options, "--quiet")
+            openrknn("run", program, "--input", work / "input.npy", "--outdir", work / "mixed", "--quiet")
+            pairs = zip(load_outputs(work / "golden"), load_outputs(work / "mixed"))
+            cos = min(cosine(golden, npu) for (_, golden), (_, npu) in pairs)
+            if cos >= wanted or count >= len(layers):
+                return count, len(layers), cos, [name[:40] for name in names[:5]]
+        count = min(count * 2, len(layers))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", default="rk3588")
@@ -110,6 +135,14 @@ def main():
                   f"{row['file']:9}{row['build']:9.1f}{row['run']:8.1f}", flush=True)
             for reason in row["reasons"]:
                 print(f"{'':32}CPU {reason}")
+            if dtype == "w8a8" and row["cos"] < 0.98:
+                try:
+                    count, total, cos, names = lift(network, options.target, folder)
+                    print(f"{'':32}the worst {count} of {total} layers in fp16: {cos:.6f} ({', '.join(names)}"
+                          f"{', ...' if count > len(names) else ''})", flush=True)
+                except Failed as error:
+                    print(f"{'':32}FAILED: {error}", flush=True)
+                    failed += 1
     if int8:
         print(f"int8, trained networks: median cosine {np.median(int8):.6f}, lowest {min(int8):.6f}")
     return 1 if failed else 0

@@ -44,6 +44,17 @@ Format stored_format(const Graph& graph, const Placement& placement, ValueId id,
   return p.format == Format::kFloat32 ? wanted : p.format;
 }
 
+// The producer takes the format; where it only moves values, so does what computed them.
+void ask(const Graph& graph, ValueId value, Format format, std::map<NodeId, Format>& asked) {
+  while (graph.value(value).producer.valid()) {
+    const NodeId id = graph.value(value).producer;
+    const Node& node = graph.node(id);
+    asked[id] = format;
+    if (format_role(node) != FormatRole::kFollows || node.op == "Concat") return;
+    value = node.inputs[0];
+  }
+}
+
 class Placer {
  public:
   Placer(const Graph& graph, const target::Target& target, Format wanted, std::map<NodeId, Format> asked)
@@ -147,7 +158,7 @@ Result<Placement> place(const Graph& graph, const target::Target& target, const 
       return Error{ErrorCode::kUnsupported, "number format not available on the target", name + "=" + dtype,
                    target.name + " has no fp16", "leave the layer in w8a8"};
     }
-    asked[graph.value(*value).producer] = *format;
+    ask(graph, *value, *format, asked);
   }
   return Placer(graph, target, wanted, std::move(asked)).run();
 }
