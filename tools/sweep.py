@@ -3,7 +3,8 @@
 
     build/venv/bin/python tools/sweep.py [--target rk3588] [--only NAME]... [--samples 8] [--keep FOLDER]
 
-Per network and format: the lowest cosine of its outputs against the golden run, the share of multiply-adds on the NPU,
+Per network and format: the lowest cosine of its outputs against the golden run (each output over all sample pictures
+together; over the first one for networks with random weights), the share of multiply-adds on the NPU,
 the tasks on the CPU, memory and file size in KiB, seconds for build and run. Exit status 1 if anything failed."""
 import argparse
 import json
@@ -48,27 +49,27 @@ def measure(network, dtype, target, samples, folder):
     path = network.file(folder / "models")
     work = folder / network.name
     work.mkdir(exist_ok=True)
-    np.save(work / "input.npy", network.sample(0))
     names = [f"sample{i}.npy" for i in range(samples)]
     for i, name in enumerate(names):
         np.save(work / name, network.sample(i))
     (work / "list.txt").write_text("\n".join(names) + "\n")
-    if not (work / "golden/outputs.json").is_file():
-        openrknn("run", path, "--input", work / "input.npy", "--outdir", work / "golden", "--quiet")
+    measured = names if network.trained else names[:1]
+    for name in measured:
+        if not (work / "golden" / name / "outputs.json").is_file():
+            openrknn("run", path, "--input", work / name, "--outdir", work / "golden" / name, "--quiet")
     program = work / f"{dtype}.rknn"
     begin = time.monotonic()
     openrknn("build", path, "-o", program, "--target", target, "--dtype", dtype, "--dataset", work / "list.txt",
              *bind(network, path), "--quiet")
     built = time.monotonic()
-    openrknn("run", program, "--input", work / "input.npy", "--outdir", work / dtype, "--quiet")
+    openrknn("run", program, "--input", work / measured[0], "--outdir", work / "npu" / measured[0], "--quiet")
     ran = time.monotonic()
     report = json.loads(openrknn("inspect", program, "--json", "-"))
     macs = {"npu": 0, "cpu": 0}
     for task in report["tasks"]:
         macs[task["engine"]] += task["macs"]
-    pairs = zip(load_outputs(work / "golden"), load_outputs(work / dtype))
     return {
-        "cos": min(cosine(golden, npu) for (_, golden), (_, npu) in pairs),
+        "cos": worst_cosine(program, work, measured),
         "npu": macs["npu"] / max(1, macs["npu"] + macs["cpu"]),
         "cpu_tasks": sum(task["engine"] == "cpu" for task in report["tasks"]),
         "reasons": sorted({f"{task['op']}: {task['reason']}" for task in report["tasks"] if task["engine"] == "cpu"}),
@@ -77,6 +78,17 @@ def measure(network, dtype, target, samples, folder):
         "build": built - begin,
         "run": ran - built,
     }
+
+
+def worst_cosine(program, work, names):
+    """The lowest cosine of an output, each over all pictures together."""
+    golden, npu = {}, {}
+    for name in names:
+        openrknn("run", program, "--input", work / name, "--outdir", work / "npu" / name, "--quiet")
+        for found, folder in ((golden, "golden"), (npu, "npu")):
+            for output, array in load_outputs(work / folder / name):
+                found.setdefault(output, []).append(array.ravel())
+    return min(cosine(np.concatenate(golden[output]), np.concatenate(npu[output])) for output in golden)
 
 
 def lift(network, target, folder, wanted=0.98):
@@ -96,9 +108,7 @@ def lift(network, target, folder, wanted=0.98):
             program = work / "mixed.rknn"
             openrknn("build", path, "-o", program, "--target", target, "--dtype", "w8a8", "--dataset", work / "list.txt",
                      *bind(network, path), *options, "--quiet")
-            openrknn("run", program, "--input", work / "input.npy", "--outdir", work / "mixed", "--quiet")
-            pairs = zip(load_outputs(work / "golden"), load_outputs(work / "mixed"))
-            cos = min(cosine(golden, npu) for (_, golden), (_, npu) in pairs)
+            cos = worst_cosine(program, work, [p.name for p in sorted(work.glob("sample*.npy"))])
             if cos >= wanted or count >= len(layers):
                 return count, len(layers), cos, [name[:40] for name in names[:5]]
         count = min(count * 2, len(layers))
