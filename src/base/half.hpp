@@ -22,7 +22,8 @@ constexpr uint16_t float_to_half(float f) {
   const uint32_t sign = (bits >> 16) & 0x8000U;
   const uint32_t magnitude = bits & 0x7FFFFFFFU;
   if (magnitude >= 0x7F800000U) {  // infinity or NaN
-    return static_cast<uint16_t>(sign | 0x7C00U | (magnitude > 0x7F800000U ? 0x200U | ((magnitude >> 13) & 0x3FFU) : 0U));
+    return static_cast<uint16_t>(sign | 0x7C00U |
+                                 (magnitude > 0x7F800000U ? 0x200U | ((magnitude >> 13) & 0x3FFU) : 0U));
   }
   if (magnitude >= 0x477FF000U) return static_cast<uint16_t>(sign | 0x7C00U);  // 65520 and above round to infinity
   if (magnitude < 0x38800000U) {  // below 2^-14: subnormal half, unit 2^-24

@@ -24,10 +24,14 @@ spdlog::logger& logger() {
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return spdlog::level::debug;
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarning: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
   }
   return spdlog::level::info;
 }
@@ -60,7 +64,8 @@ void log_message(LogLevel level, std::string_view text) { logger().log(to_spdlog
 
 void set_progress_enabled(bool enabled) { progress_flag() = enabled && isatty(STDERR_FILENO) == 1; }
 
-Progress::Progress(std::string label, int64_t total) : label_(std::move(label)), total_(total), last_shown_ms_(now_ms()) {}
+Progress::Progress(std::string label, int64_t total)
+    : label_(std::move(label)), total_(total), last_shown_ms_(now_ms()) {}
 
 Progress::~Progress() {
   if (shown_) std::fputs("\r\033[K", stderr);

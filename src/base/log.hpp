@@ -19,11 +19,17 @@ Status set_log_file(const std::string& path);
 void log_message(LogLevel level, std::string_view text);
 
 template <typename... Args>
-void log_debug(fmt::format_string<Args...> format, Args&&... args) { log_message(LogLevel::kDebug, fmt::format(format, std::forward<Args>(args)...)); }
+void log_debug(fmt::format_string<Args...> format, Args&&... args) {
+  log_message(LogLevel::kDebug, fmt::format(format, std::forward<Args>(args)...));
+}
 template <typename... Args>
-void log_info(fmt::format_string<Args...> format, Args&&... args) { log_message(LogLevel::kInfo, fmt::format(format, std::forward<Args>(args)...)); }
+void log_info(fmt::format_string<Args...> format, Args&&... args) {
+  log_message(LogLevel::kInfo, fmt::format(format, std::forward<Args>(args)...));
+}
 template <typename... Args>
-void log_warning(fmt::format_string<Args...> format, Args&&... args) { log_message(LogLevel::kWarning, fmt::format(format, std::forward<Args>(args)...)); }
+void log_warning(fmt::format_string<Args...> format, Args&&... args) {
+  log_message(LogLevel::kWarning, fmt::format(format, std::forward<Args>(args)...));
+}
 
 // A progress line on a terminal, nothing elsewhere: Progress p("calibrating", 100); p.step();
 class Progress {

@@ -24,14 +24,22 @@ Error& Error::within(const std::string& prefix) {
 
 std::string_view error_code_name(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kInvalidArgument: return "invalid argument";
-    case ErrorCode::kNotFound: return "not found";
-    case ErrorCode::kIo: return "input/output";
-    case ErrorCode::kFormat: return "format";
-    case ErrorCode::kUnsupported: return "unsupported";
-    case ErrorCode::kShape: return "shape";
-    case ErrorCode::kResource: return "resource";
-    case ErrorCode::kInternal: return "internal";
+    case ErrorCode::kInvalidArgument:
+      return "invalid argument";
+    case ErrorCode::kNotFound:
+      return "not found";
+    case ErrorCode::kIo:
+      return "input/output";
+    case ErrorCode::kFormat:
+      return "format";
+    case ErrorCode::kUnsupported:
+      return "unsupported";
+    case ErrorCode::kShape:
+      return "shape";
+    case ErrorCode::kResource:
+      return "resource";
+    case ErrorCode::kInternal:
+      return "internal";
   }
   return "unknown";
 }

@@ -70,8 +70,8 @@ using Status = Result<void>;
 #define OPENRKNN_CONCAT(a, b) OPENRKNN_CONCAT_INNER(a, b)
 
 // Leaves the function with the error of `expr` (a Result), if it has one.
-#define OPENRKNN_CHECK_OK(expr)                                                              \
-  do {                                                                                       \
+#define OPENRKNN_CHECK_OK(expr)                                                               \
+  do {                                                                                        \
     if (auto openrknn_status = (expr); !openrknn_status.ok()) return openrknn_status.error(); \
   } while (false)
 

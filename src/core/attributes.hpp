@@ -13,7 +13,8 @@
 
 namespace openrknn {
 
-using Attribute = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, std::vector<std::string>, Tensor>;
+using Attribute = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
+                               std::vector<std::string>, Tensor>;
 
 class Attributes {
  public:
@@ -34,9 +35,13 @@ class Attributes {
   void set(std::string_view name, Attribute value) { values_.insert_or_assign(std::string(name), std::move(value)); }
   // Numbers keep their kind: without these, a float or a long would silently become an int.
   template <std::integral T>
-  void set(std::string_view name, T value) { set(name, Attribute(static_cast<int64_t>(value))); }
+  void set(std::string_view name, T value) {
+    set(name, Attribute(static_cast<int64_t>(value)));
+  }
   template <std::floating_point T>
-  void set(std::string_view name, T value) { set(name, Attribute(static_cast<float>(value))); }
+  void set(std::string_view name, T value) {
+    set(name, Attribute(static_cast<float>(value)));
+  }
   void set(std::string_view name, const char* value) { set(name, Attribute(std::string(value))); }
   void erase(std::string_view name);
   bool empty() const { return values_.empty(); }

@@ -65,10 +65,17 @@ std::optional<DType> dtype_from_onnx_number(int64_t number) {
 
 bool is_float(DType dtype) {
   switch (dtype) {
-    case DType::kFloat32: case DType::kFloat64: case DType::kFloat16: case DType::kBFloat16:
-    case DType::kFloat8E4M3FN: case DType::kFloat8E4M3FNUZ: case DType::kFloat8E5M2: case DType::kFloat8E5M2FNUZ:
+    case DType::kFloat32:
+    case DType::kFloat64:
+    case DType::kFloat16:
+    case DType::kBFloat16:
+    case DType::kFloat8E4M3FN:
+    case DType::kFloat8E4M3FNUZ:
+    case DType::kFloat8E5M2:
+    case DType::kFloat8E5M2FNUZ:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 

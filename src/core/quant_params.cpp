@@ -8,7 +8,9 @@
 namespace openrknn {
 
 Status QuantParams::validate(const Shape& shape) const {
-  const auto fail = [](std::string why) { return Error{ErrorCode::kFormat, "unusable quantization parameters", "", std::move(why), ""}; };
+  const auto fail = [](std::string why) {
+    return Error{ErrorCode::kFormat, "unusable quantization parameters", "", std::move(why), ""};
+  };
   size_t expected = 1;
   if (granularity != Granularity::kTensor) {
     if (axis < 0 || axis >= shape.rank()) return fail(fmt::format("axis {} outside shape {}", axis, shape.to_string()));
@@ -25,7 +27,8 @@ Status QuantParams::validate(const Shape& shape) const {
     if (!std::isfinite(s) || s <= 0.0F) return fail(fmt::format("scale {}", s));
   }
   for (const int32_t z : zero_points) {
-    if (z < dtype_min(dtype) || z > dtype_max(dtype)) return fail(fmt::format("zero point {} outside {}", z, dtype_name(dtype)));
+    if (z < dtype_min(dtype) || z > dtype_max(dtype))
+      return fail(fmt::format("zero point {} outside {}", z, dtype_name(dtype)));
   }
   return {};
 }
@@ -43,7 +46,8 @@ QuantParams asymmetric_params(DType dtype, double min, double max) {
   // A range below the smallest normal float would give a scale that fp32 cannot divide by.
   scale = std::max(scale, 0x1p-126);
   const double zero = std::nearbyint(lowest - min / scale);
-  return QuantParams::per_tensor(dtype, static_cast<float>(scale), static_cast<int32_t>(std::clamp(zero, lowest, highest)));
+  return QuantParams::per_tensor(dtype, static_cast<float>(scale),
+                                 static_cast<int32_t>(std::clamp(zero, lowest, highest)));
 }
 
 }  // namespace openrknn

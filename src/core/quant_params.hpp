@@ -15,8 +15,8 @@ enum class Granularity : uint8_t { kTensor, kChannel, kGroup };
 struct QuantParams {
   DType dtype = DType::kInt8;
   Granularity granularity = Granularity::kTensor;
-  int axis = 0;        // of the channels, for kChannel and kGroup
-  int group_size = 0;  // input channels a group, for kGroup
+  int axis = 0;                      // of the channels, for kChannel and kGroup
+  int group_size = 0;                // input channels a group, for kGroup
   std::vector<float> scales;         // one per tensor, channel, or [channel][group]
   std::vector<int32_t> zero_points;  // same count
 

@@ -19,7 +19,8 @@ Result<Shape> Shape::make(std::span<const int64_t> dims) {
   const auto fail = [&](std::string why) {
     return Error{ErrorCode::kShape, "unusable shape", fmt::format("[{}]", fmt::join(dims, ", ")), std::move(why), ""};
   };
-  if (dims.size() > kMaxRank) return fail(fmt::format("it has {} dimensions, at most {} are supported", dims.size(), kMaxRank));
+  if (dims.size() > kMaxRank)
+    return fail(fmt::format("it has {} dimensions, at most {} are supported", dims.size(), kMaxRank));
   Shape shape;
   shape.rank_ = static_cast<int>(dims.size());
   int64_t bytes = 16;  // the widest element, with room

@@ -17,10 +17,10 @@ constexpr size_t kAlignment = 64;
 
 std::shared_ptr<std::byte> allocate(size_t bytes) {
   const size_t rounded = std::max<size_t>(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-  auto* p = static_cast<std::byte*>(::operator new(rounded, std::align_val_t{kAlignment}, std::nothrow));
+  auto* p = static_cast<std::byte*>(::operator new (rounded, std::align_val_t{kAlignment}, std::nothrow));
   if (p == nullptr) return nullptr;
   std::memset(p, 0, rounded);
-  return {p, [](std::byte* q) { ::operator delete(q, std::align_val_t{kAlignment}); }};
+  return {p, [](std::byte* q) { ::operator delete (q, std::align_val_t{kAlignment}); }};
 }
 
 // Calls f(span<const T>, to_value) with the element type of the view.
@@ -28,20 +28,36 @@ template <typename F>
 void visit(const TensorView& v, F&& f) {
   const auto plain = [](auto x) { return x; };
   switch (v.dtype) {
-    case DType::kFloat32: return f(v.as<float>(), plain);
-    case DType::kFloat64: return f(v.as<double>(), plain);
-    case DType::kFloat16: return f(v.as<uint16_t>(), [](uint16_t h) { return half_to_float(h); });
-    case DType::kBFloat16: return f(v.as<uint16_t>(), [](uint16_t h) { return bfloat16_to_float(h); });
-    case DType::kInt8: case DType::kInt4: return f(v.as<int8_t>(), plain);
-    case DType::kInt16: return f(v.as<int16_t>(), plain);
-    case DType::kInt32: return f(v.as<int32_t>(), plain);
-    case DType::kInt64: return f(v.as<int64_t>(), plain);
-    case DType::kUInt8: case DType::kUInt4: return f(v.as<uint8_t>(), plain);
-    case DType::kUInt16: return f(v.as<uint16_t>(), plain);
-    case DType::kUInt32: return f(v.as<uint32_t>(), plain);
-    case DType::kUInt64: return f(v.as<uint64_t>(), plain);
-    case DType::kBool: return f(v.as<uint8_t>(), [](uint8_t b) { return static_cast<uint8_t>(b != 0); });
-    default: return;
+    case DType::kFloat32:
+      return f(v.as<float>(), plain);
+    case DType::kFloat64:
+      return f(v.as<double>(), plain);
+    case DType::kFloat16:
+      return f(v.as<uint16_t>(), [](uint16_t h) { return half_to_float(h); });
+    case DType::kBFloat16:
+      return f(v.as<uint16_t>(), [](uint16_t h) { return bfloat16_to_float(h); });
+    case DType::kInt8:
+    case DType::kInt4:
+      return f(v.as<int8_t>(), plain);
+    case DType::kInt16:
+      return f(v.as<int16_t>(), plain);
+    case DType::kInt32:
+      return f(v.as<int32_t>(), plain);
+    case DType::kInt64:
+      return f(v.as<int64_t>(), plain);
+    case DType::kUInt8:
+    case DType::kUInt4:
+      return f(v.as<uint8_t>(), plain);
+    case DType::kUInt16:
+      return f(v.as<uint16_t>(), plain);
+    case DType::kUInt32:
+      return f(v.as<uint32_t>(), plain);
+    case DType::kUInt64:
+      return f(v.as<uint64_t>(), plain);
+    case DType::kBool:
+      return f(v.as<uint8_t>(), [](uint8_t b) { return static_cast<uint8_t>(b != 0); });
+    default:
+      return;
   }
 }
 
@@ -70,7 +86,8 @@ Result<Tensor> Tensor::make(DType dtype, const Shape& shape) {
   t.shape_ = shape;
   t.storage_ = allocate(t.bytes());
   if (t.storage_ == nullptr) {
-    return Error{ErrorCode::kResource, "not enough memory", shape.to_string(), fmt::format("{} bytes are needed", t.bytes()), "use a smaller model or input"};
+    return Error{ErrorCode::kResource, "not enough memory", shape.to_string(),
+                 fmt::format("{} bytes are needed", t.bytes()), "use a smaller model or input"};
   }
   return t;
 }
@@ -122,20 +139,49 @@ Tensor cast(const TensorView& view, DType dtype) {
     });
   };
   switch (dtype) {
-    case DType::kFloat32: fill(float{}, [](auto x) { return static_cast<float>(x); }); break;
-    case DType::kFloat64: fill(double{}, [](auto x) { return static_cast<double>(x); }); break;
-    case DType::kFloat16: fill(uint16_t{}, [](auto x) { return float_to_half(static_cast<float>(x)); }); break;
-    case DType::kBFloat16: fill(uint16_t{}, [](auto x) { return float_to_bfloat16(static_cast<float>(x)); }); break;
-    case DType::kInt8: case DType::kInt4: fill(int8_t{}, [](auto x) { return convert<int8_t>(x); }); break;
-    case DType::kInt16: fill(int16_t{}, [](auto x) { return convert<int16_t>(x); }); break;
-    case DType::kInt32: fill(int32_t{}, [](auto x) { return convert<int32_t>(x); }); break;
-    case DType::kInt64: fill(int64_t{}, [](auto x) { return convert<int64_t>(x); }); break;
-    case DType::kUInt8: case DType::kUInt4: fill(uint8_t{}, [](auto x) { return convert<uint8_t>(x); }); break;
-    case DType::kUInt16: fill(uint16_t{}, [](auto x) { return convert<uint16_t>(x); }); break;
-    case DType::kUInt32: fill(uint32_t{}, [](auto x) { return convert<uint32_t>(x); }); break;
-    case DType::kUInt64: fill(uint64_t{}, [](auto x) { return convert<uint64_t>(x); }); break;
-    case DType::kBool: fill(uint8_t{}, [](auto x) { return static_cast<uint8_t>(x != 0); }); break;
-    default: break;
+    case DType::kFloat32:
+      fill(float{}, [](auto x) { return static_cast<float>(x); });
+      break;
+    case DType::kFloat64:
+      fill(double{}, [](auto x) { return static_cast<double>(x); });
+      break;
+    case DType::kFloat16:
+      fill(uint16_t{}, [](auto x) { return float_to_half(static_cast<float>(x)); });
+      break;
+    case DType::kBFloat16:
+      fill(uint16_t{}, [](auto x) { return float_to_bfloat16(static_cast<float>(x)); });
+      break;
+    case DType::kInt8:
+    case DType::kInt4:
+      fill(int8_t{}, [](auto x) { return convert<int8_t>(x); });
+      break;
+    case DType::kInt16:
+      fill(int16_t{}, [](auto x) { return convert<int16_t>(x); });
+      break;
+    case DType::kInt32:
+      fill(int32_t{}, [](auto x) { return convert<int32_t>(x); });
+      break;
+    case DType::kInt64:
+      fill(int64_t{}, [](auto x) { return convert<int64_t>(x); });
+      break;
+    case DType::kUInt8:
+    case DType::kUInt4:
+      fill(uint8_t{}, [](auto x) { return convert<uint8_t>(x); });
+      break;
+    case DType::kUInt16:
+      fill(uint16_t{}, [](auto x) { return convert<uint16_t>(x); });
+      break;
+    case DType::kUInt32:
+      fill(uint32_t{}, [](auto x) { return convert<uint32_t>(x); });
+      break;
+    case DType::kUInt64:
+      fill(uint64_t{}, [](auto x) { return convert<uint64_t>(x); });
+      break;
+    case DType::kBool:
+      fill(uint8_t{}, [](auto x) { return static_cast<uint8_t>(x != 0); });
+      break;
+    default:
+      break;
   }
   return out;
 }

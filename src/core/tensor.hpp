@@ -61,12 +61,18 @@ class Tensor {
     return t;
   }
   template <typename T>
-  static Tensor from(const Shape& shape, const std::vector<T>& values) { return from(shape, std::span<const T>(values)); }
+  static Tensor from(const Shape& shape, const std::vector<T>& values) {
+    return from(shape, std::span<const T>(values));
+  }
   // A copy of what a view shows.
   static Tensor copy_of(const TensorView& view);
   template <typename T>
-  static Tensor scalar(T value) { return from<T>(Shape{}, std::span<const T>(&value, 1)); }
-  static Tensor ints(const std::vector<int64_t>& values) { return from<int64_t>(Shape{static_cast<int64_t>(values.size())}, values); }
+  static Tensor scalar(T value) {
+    return from<T>(Shape{}, std::span<const T>(&value, 1));
+  }
+  static Tensor ints(const std::vector<int64_t>& values) {
+    return from<int64_t>(Shape{static_cast<int64_t>(values.size())}, values);
+  }
 
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
@@ -76,9 +82,13 @@ class Tensor {
   // Detaches from other Tensors that share the storage, then gives write access.
   void* mutable_data();
   template <typename T>
-  std::span<const T> as() const { return view().as<T>(); }
+  std::span<const T> as() const {
+    return view().as<T>();
+  }
   template <typename T>
-  std::span<T> mutable_as() { return MutableTensorView{dtype_, shape_, mutable_data()}.as<T>(); }
+  std::span<T> mutable_as() {
+    return MutableTensorView{dtype_, shape_, mutable_data()}.as<T>();
+  }
   TensorView view() const { return {dtype_, shape_, storage_.get()}; }
   MutableTensorView mutable_view() { return {dtype_, shape_, mutable_data()}; }
   // The same elements under another shape of equal size; storage is shared.
@@ -96,7 +106,8 @@ class Tensor {
 // Elements as int64 (integers and bool) or double (any numeric type), in row-major order.
 std::vector<int64_t> to_ints(const TensorView& view);
 std::vector<double> to_doubles(const TensorView& view);
-// Converts between numeric types with C++ semantics (float to integer truncates, to bool tests for non-zero; halves round to even).
+// Converts between numeric types with C++ semantics (float to integer truncates, to bool tests for non-zero; halves
+// round to even).
 Tensor cast(const TensorView& view, DType dtype);
 
 }  // namespace openrknn

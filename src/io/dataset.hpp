@@ -13,8 +13,8 @@ struct Sample {
   std::vector<std::string> files;  // as paths that can be opened
 };
 
-// Blank lines and lines that start with '#' are skipped. Missing files are all reported in one error, with line numbers;
-// lines with another number of files than `inputs` too. A list without samples is an error.
+// Blank lines and lines that start with '#' are skipped. Missing files are all reported in one error, with line
+// numbers; lines with another number of files than `inputs` too. A list without samples is an error.
 Result<std::vector<Sample>> read_dataset(const std::string& path, size_t inputs);
 
 }  // namespace openrknn::io

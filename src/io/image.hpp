@@ -13,11 +13,12 @@ namespace openrknn::io {
 
 struct Image {
   int64_t width = 0, height = 0;
-  int64_t channels = 3;          // 3 (RGB) or 1 (grey)
-  std::vector<uint8_t> pixels;   // [height][width][channels]
+  int64_t channels = 3;         // 3 (RGB) or 1 (grey)
+  std::vector<uint8_t> pixels;  // [height][width][channels]
 };
 
-// Always 3 channels, RGB; alpha is dropped, grey is repeated, EXIF orientation applied. Errors name the file and the reason.
+// Always 3 channels, RGB; alpha is dropped, grey is repeated, EXIF orientation applied. Errors name the file and the
+// reason.
 Result<Image> read_image(const std::string& path);
 Result<Image> parse_image(std::span<const std::byte> bytes, const std::string& name);
 // Bilinear, bit-equal to cv2.resize INTER_LINEAR (11-bit coefficients).

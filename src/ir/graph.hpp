@@ -1,4 +1,5 @@
-// What the user's model means: nodes and values in one arena each, addressed by small ids that stay valid while others come and go.
+// What the user's model means: nodes and values in one arena each, addressed by small ids that stay valid while others
+// come and go.
 #pragma once
 
 #include <compare>
@@ -40,8 +41,8 @@ struct Value {
   std::string name;                  // unique in the graph
   std::vector<std::string> aliases;  // source names of tensors that this one has swallowed (fusion), oldest first
   DType dtype = DType::kUndefined;
-  std::optional<Shape> shape;        // absent only where it depends on data (golden run)
-  NodeId producer;                   // invalid for constants and graph inputs
+  std::optional<Shape> shape;  // absent only where it depends on data (golden run)
+  NodeId producer;             // invalid for constants and graph inputs
   int producer_slot = 0;
   std::vector<Use> users;
   std::optional<Tensor> constant;
@@ -86,11 +87,12 @@ class Graph {
   void replace_uses(ValueId from, ValueId to);
   // The node and those of its outputs that nobody reads go.
   void remove_node(NodeId node);
-  void remove_value(ValueId value);  // unused, unproduced
+  void remove_value(ValueId value);                  // unused, unproduced
   void make_constant(ValueId value, Tensor tensor);  // detaches it from its producer
   void set_outputs(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
   void set_graph_inputs(std::vector<ValueId> inputs) { inputs_ = std::move(inputs); }
-  // `value` takes the name of `old_name_holder` (which gets another) and keeps its own name as an alias: a fused value keeps its last source name.
+  // `value` takes the name of `old_name_holder` (which gets another) and keeps its own name as an alias: a fused value
+  // keeps its last source name.
   void take_name(ValueId value, ValueId old_name_holder);
   void rename(ValueId value, std::string_view name);
 
@@ -104,7 +106,8 @@ class Graph {
   std::vector<NodeId> nodes() const;    // live nodes, in order of creation
   std::vector<ValueId> values() const;  // live values, in order of creation
   size_t node_count() const;
-  // Deterministic: a node comes as soon as its operands are ready, ties by creation. Empty Result only for a cycle (named).
+  // Deterministic: a node comes as soon as its operands are ready, ties by creation. Empty Result only for a cycle
+  // (named).
   Result<std::vector<NodeId>> topological_order() const;
   std::optional<ValueId> find_value(std::string_view name) const;  // by name, then by alias
   bool is_output(ValueId id) const;
@@ -112,7 +115,8 @@ class Graph {
   const Tensor* constant(ValueId id) const;  // nullptr when absent or not constant
   // The single user of a value that is no graph output; nullopt otherwise.
   std::optional<Use> only_use(ValueId id) const;
-  // Structure only: users and producers agree, names unique, acyclic, constants match their shapes. ops::verify checks meaning.
+  // Structure only: users and producers agree, names unique, acyclic, constants match their shapes. ops::verify checks
+  // meaning.
   Status verify() const;
   std::string unique_name(std::string_view wanted) const;
 

@@ -7,11 +7,11 @@
 //     output %y
 //   }
 //
-// Names with other characters than letters, digits and _.-/#$@ are quoted: %"a b:0". A comment runs from // to the end of
-// the line. A type may be followed by quant(int8, tensor, [0.5], [-3]) (or channel AXIS, or group AXIS SIZE), then by
-// aka ["a", "b"] (aliases); a node by from ["a", "b"] (its source nodes, when they are more than its own name). `[?]`
-// stands for a shape that is not known. Attributes: 1 is an int, 1.0 a float, [] an empty list of ints (floats[] and
-// strings[] the others), float32[2]{1, 2} a tensor.
+// Names with other characters than letters, digits and _.-/#$@ are quoted: %"a b:0". A comment runs from // to the end
+// of the line. A type may be followed by quant(int8, tensor, [0.5], [-3]) (or channel AXIS, or group AXIS SIZE), then
+// by aka ["a", "b"] (aliases); a node by from ["a", "b"] (its source nodes, when they are more than its own name).
+// `[?]` stands for a shape that is not known. Attributes: 1 is an int, 1.0 a float, [] an empty list of ints (floats[]
+// and strings[] the others), float32[2]{1, 2} a tensor.
 #pragma once
 
 #include <string>
@@ -26,7 +26,8 @@ struct PrintOptions {
 };
 
 std::string print_graph(const Graph& graph, const PrintOptions& options = {});
-// Value types may be left out of a node's results ("%y = Relu(%x)"): the caller runs ops::infer_all. Errors give line and column.
+// Value types may be left out of a node's results ("%y = Relu(%x)"): the caller runs ops::infer_all. Errors give line
+// and column.
 Result<Graph> parse_graph(std::string_view text, const std::string& name = "<text>");
 
 }  // namespace openrknn

@@ -11,7 +11,8 @@ opt::Capabilities capabilities(const target::Target& target) {
   c.fuse_residual = target.numerics.fused_residual;
   c.pool_kernel_max = target.limit("pool.kernel.max").value;
   // Chains of pooling windows step by their own size, so the stride binds too.
-  c.depthwise_kernel_max = std::min(target.limit("depthwise.kernel.max").value, target.limit("depthwise.stride.max").value);
+  c.depthwise_kernel_max =
+      std::min(target.limit("depthwise.kernel.max").value, target.limit("depthwise.stride.max").value);
   c.conv_kernel_max = target.limit("conv.kernel.max").value;
   c.deconv_strides.clear();
   const bool power_of_two = target.limit("deconv.stride.power_of_two").value != 0;

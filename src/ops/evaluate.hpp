@@ -11,6 +11,7 @@
 namespace openrknn::ops {
 
 // Results in fresh tensors. `inputs` may hold undefined Tensors for absent operands. Constants may depend on data here.
-Result<std::vector<Tensor>> evaluate(std::string_view op, const Attributes& attributes, std::span<const Tensor> inputs, size_t outputs);
+Result<std::vector<Tensor>> evaluate(std::string_view op, const Attributes& attributes, std::span<const Tensor> inputs,
+                                     size_t outputs);
 
 }  // namespace openrknn::ops

@@ -5,9 +5,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "ops/evaluate.hpp"
-
 #include "kernels/cpu/registry.hpp"
+#include "ops/evaluate.hpp"
 
 namespace openrknn::ops {
 
@@ -24,29 +23,38 @@ std::string_view kind_name(size_t index) {
   return kNames[index];
 }
 
-Status check_node(const OpDef& def, const Attributes& attributes, size_t inputs, size_t outputs, std::span<const ValueId> ids) {
-  const auto fail = [&](std::string why) { return Error{ErrorCode::kShape, "the node is malformed", "", std::move(why), "repair the model"}; };
+Status check_node(const OpDef& def, const Attributes& attributes, size_t inputs, size_t outputs,
+                  std::span<const ValueId> ids) {
+  const auto fail = [&](std::string why) {
+    return Error{ErrorCode::kShape, "the node is malformed", "", std::move(why), "repair the model"};
+  };
   if (static_cast<int>(inputs) < def.min_inputs || (def.max_inputs >= 0 && static_cast<int>(inputs) > def.max_inputs)) {
-    return fail(fmt::format("{} takes {} to {} inputs, {} given", def.name, def.min_inputs, def.max_inputs < 0 ? "any number of" : std::to_string(def.max_inputs), inputs));
+    return fail(fmt::format("{} takes {} to {} inputs, {} given", def.name, def.min_inputs,
+                            def.max_inputs < 0 ? "any number of" : std::to_string(def.max_inputs), inputs));
   }
-  if (static_cast<int>(outputs) < def.min_outputs || (def.max_outputs >= 0 && static_cast<int>(outputs) > def.max_outputs)) {
-    return fail(fmt::format("{} gives {} to {} outputs, {} asked", def.name, def.min_outputs, def.max_outputs < 0 ? "any number of" : std::to_string(def.max_outputs), outputs));
+  if (static_cast<int>(outputs) < def.min_outputs ||
+      (def.max_outputs >= 0 && static_cast<int>(outputs) > def.max_outputs)) {
+    return fail(fmt::format("{} gives {} to {} outputs, {} asked", def.name, def.min_outputs,
+                            def.max_outputs < 0 ? "any number of" : std::to_string(def.max_outputs), outputs));
   }
   for (size_t i = 0; i < static_cast<size_t>(def.min_inputs) && i < ids.size(); ++i) {
     if (!ids[i].valid()) return fail(fmt::format("required input {} of {} is absent", i, def.name));
   }
   for (const AttrSpec& spec : def.attributes) {
     const Attribute* value = attributes.find(spec.name);
-    if (value == nullptr && spec.required) return fail(fmt::format("attribute '{}' of {} is missing", spec.name, def.name));
+    if (value == nullptr && spec.required)
+      return fail(fmt::format("attribute '{}' of {} is missing", spec.name, def.name));
     if (value != nullptr && !kind_matches(*value, spec.kind)) {
-      return fail(fmt::format("attribute '{}' of {} is of kind {}, {} expected", spec.name, def.name, kind_name(value->index()), kind_name(static_cast<size_t>(spec.kind))));
+      return fail(fmt::format("attribute '{}' of {} is of kind {}, {} expected", spec.name, def.name,
+                              kind_name(value->index()), kind_name(static_cast<size_t>(spec.kind))));
     }
   }
   return {};
 }
 
 Error at_node(Error error, const Graph& graph, const Node& node) {
-  error.within(fmt::format("{}node '{}' ({})", graph.source_file.empty() ? "" : graph.source_file + ": ", node.name, node.op));
+  error.within(
+      fmt::format("{}node '{}' ({})", graph.source_file.empty() ? "" : graph.source_file + ": ", node.name, node.op));
   return error;
 }
 
@@ -58,12 +66,14 @@ std::optional<std::vector<int64_t>> InferInput::ints(size_t i) const {
 }
 
 void Registry::add(OpDef def) {
-  const auto at = std::lower_bound(defs_.begin(), defs_.end(), def.name, [](const OpDef& a, std::string_view b) { return a.name < b; });
+  const auto at = std::lower_bound(defs_.begin(), defs_.end(), def.name,
+                                   [](const OpDef& a, std::string_view b) { return a.name < b; });
   defs_.insert(at, std::move(def));
 }
 
 const OpDef* Registry::find(std::string_view op) const {
-  const auto at = std::lower_bound(defs_.begin(), defs_.end(), op, [](const OpDef& a, std::string_view b) { return a.name < b; });
+  const auto at =
+      std::lower_bound(defs_.begin(), defs_.end(), op, [](const OpDef& a, std::string_view b) { return a.name < b; });
   return at != defs_.end() && at->name == op ? &*at : nullptr;
 }
 
@@ -82,7 +92,9 @@ namespace {
 
 Result<std::vector<TensorType>> infer_node(const Graph& graph, const Node& node) {
   const OpDef* def = registry().find(node.op);
-  if (def == nullptr) return Error{ErrorCode::kUnsupported, "unknown operator", "", fmt::format("'{}' is not in the operator table", node.op), "see docs/OPERATORS.md"};
+  if (def == nullptr)
+    return Error{ErrorCode::kUnsupported, "unknown operator", "",
+                 fmt::format("'{}' is not in the operator table", node.op), "see docs/OPERATORS.md"};
   OPENRKNN_CHECK_OK(check_node(*def, node.attributes, node.inputs.size(), node.outputs.size(), node.inputs));
   std::vector<TensorType> inputs(node.inputs.size());
   std::vector<const Tensor*> constants(node.inputs.size(), nullptr);
@@ -95,7 +107,8 @@ Result<std::vector<TensorType>> infer_node(const Graph& graph, const Node& node)
   }
   OPENRKNN_TRY(auto types, def->infer({node.op, node.attributes, inputs, constants, node.outputs.size()}));
   if (types.size() < node.outputs.size()) {
-    return Error{ErrorCode::kInternal, "shape inference failed", "", fmt::format("{} outputs inferred, {} needed", types.size(), node.outputs.size()), ""};
+    return Error{ErrorCode::kInternal, "shape inference failed", "",
+                 fmt::format("{} outputs inferred, {} needed", types.size(), node.outputs.size()), ""};
   }
   return types;
 }
@@ -146,11 +159,12 @@ Status verify(const Graph& graph) {
       const bool dtype_differs = types[i].dtype != DType::kUndefined && types[i].dtype != v.dtype;
       const bool shape_differs = types[i].shape && v.shape && !(*types[i].shape == *v.shape);
       if (dtype_differs || shape_differs) {
-        return at_node(Error{ErrorCode::kInternal, "a stored type differs from the inferred one", v.name,
-                             fmt::format("stored {} {}, inferred {} {}", dtype_name(v.dtype), v.shape ? v.shape->to_string() : "?",
-                                         dtype_name(types[i].dtype), types[i].shape ? types[i].shape->to_string() : "?"),
-                             ""},
-                       graph, node);
+        return at_node(
+            Error{ErrorCode::kInternal, "a stored type differs from the inferred one", v.name,
+                  fmt::format("stored {} {}, inferred {} {}", dtype_name(v.dtype), v.shape ? v.shape->to_string() : "?",
+                              dtype_name(types[i].dtype), types[i].shape ? types[i].shape->to_string() : "?"),
+                  ""},
+            graph, node);
       }
     }
   }
@@ -178,8 +192,9 @@ int64_t macs(const Graph& graph, NodeId id) {
   return def->macs({node.op, node.attributes, inputs, constants, outputs.size()}, outputs);
 }
 
-Result<std::vector<ValueId>> add_node(Graph& graph, std::string_view op, std::string_view output_name, std::vector<ValueId> inputs,
-                                      Attributes attributes, Source source, size_t outputs) {
+Result<std::vector<ValueId>> add_node(Graph& graph, std::string_view op, std::string_view output_name,
+                                      std::vector<ValueId> inputs, Attributes attributes, Source source,
+                                      size_t outputs) {
   Node probe;
   probe.op = std::string(op);
   probe.name = std::string(output_name);
@@ -197,11 +212,13 @@ Result<std::vector<ValueId>> add_node(Graph& graph, std::string_view op, std::st
   return values;
 }
 
-Result<std::vector<Tensor>> evaluate(std::string_view op, const Attributes& attributes, std::span<const Tensor> inputs, size_t outputs) {
+Result<std::vector<Tensor>> evaluate(std::string_view op, const Attributes& attributes, std::span<const Tensor> inputs,
+                                     size_t outputs) {
   const OpDef* def = registry().find(op);
   const cpu::Kernel kernel = cpu::kernels().find(op);
   if (def == nullptr || kernel == nullptr) {
-    return Error{ErrorCode::kUnsupported, "cannot evaluate the operator", std::string(op), "it has no float kernel", "see docs/OPERATORS.md"};
+    return Error{ErrorCode::kUnsupported, "cannot evaluate the operator", std::string(op), "it has no float kernel",
+                 "see docs/OPERATORS.md"};
   }
   std::vector<TensorType> types(inputs.size());
   std::vector<const Tensor*> constants(inputs.size(), nullptr);
@@ -217,7 +234,8 @@ Result<std::vector<Tensor>> evaluate(std::string_view op, const Attributes& attr
   std::vector<MutableTensorView> result_views(outputs);
   for (size_t i = 0; i < outputs; ++i) {
     if (!inferred[i].shape) {
-      return Error{ErrorCode::kUnsupported, "cannot evaluate the operator", std::string(op), "the shape of its result depends on its data", "cut the graph before it"};
+      return Error{ErrorCode::kUnsupported, "cannot evaluate the operator", std::string(op),
+                   "the shape of its result depends on its data", "cut the graph before it"};
     }
     OPENRKNN_TRY(results[i], Tensor::make(inferred[i].dtype, *inferred[i].shape));
     result_views[i] = results[i].mutable_view();

@@ -1,5 +1,5 @@
-// What an operator is: arity, attributes, shape inference, cost. Checks, docs and the importers are driven by this table.
-// The float evaluation is the kernel of the same name in kernels/cpu (ops/evaluate.hpp is the adapter).
+// What an operator is: arity, attributes, shape inference, cost. Checks, docs and the importers are driven by this
+// table. The float evaluation is the kernel of the same name in kernels/cpu (ops/evaluate.hpp is the adapter).
 #pragma once
 
 #include <functional>
@@ -33,9 +33,9 @@ struct TensorType {
 struct InferInput {
   std::string_view op;
   const Attributes& attributes;
-  std::span<const TensorType> inputs;               // dtype kUndefined: absent
-  std::span<const Tensor* const> constants;         // nullptr: not known
-  size_t outputs = 1;                               // how many the node has
+  std::span<const TensorType> inputs;        // dtype kUndefined: absent
+  std::span<const Tensor* const> constants;  // nullptr: not known
+  size_t outputs = 1;                        // how many the node has
 
   bool has(size_t i) const { return i < inputs.size() && inputs[i].dtype != DType::kUndefined; }
   const Shape& shape(size_t i) const { return *inputs[i].shape; }
@@ -62,14 +62,14 @@ struct OpDef {
   std::string_view name;
   OpClass op_class = OpClass::kCompute;
   int min_inputs = 1;
-  int max_inputs = 1;   // -1: any number
+  int max_inputs = 1;  // -1: any number
   int min_outputs = 1;
   int max_outputs = 1;  // -1: any number
   std::vector<AttrSpec> attributes = {};
   Infer infer = nullptr;
   Macs macs = nullptr;
-  std::string_view doc;      // one line for docs/OPERATORS.md
-  bool own = false;          // not an ONNX operator: made by a rewrite
+  std::string_view doc;  // one line for docs/OPERATORS.md
+  bool own = false;      // not an ONNX operator: made by a rewrite
 };
 
 class Registry {
@@ -93,7 +93,8 @@ Status infer_all(Graph& graph);
 Status verify(const Graph& graph);
 int64_t macs(const Graph& graph, NodeId node);
 // Adds a node with inferred outputs: dtype and shape come from the registry. Output names are made unique.
-Result<std::vector<ValueId>> add_node(Graph& graph, std::string_view op, std::string_view output_name, std::vector<ValueId> inputs,
-                                      Attributes attributes = {}, Source source = {}, size_t outputs = 1);
+Result<std::vector<ValueId>> add_node(Graph& graph, std::string_view op, std::string_view output_name,
+                                      std::vector<ValueId> inputs, Attributes attributes = {}, Source source = {},
+                                      size_t outputs = 1);
 
 }  // namespace openrknn::ops

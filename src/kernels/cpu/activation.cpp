@@ -85,10 +85,11 @@ Status prelu(const KernelArgs& args) {
   return {};
 }
 
-#define OPENRKNN_ACTIVATIONS(X)                                                                              \
-  X(Relu)                                                                                                    \
-  X(LeakyRelu) X(Sigmoid) X(Tanh) X(HardSigmoid) X(HardSwish) X(Elu) X(Selu) X(Celu) X(Softplus) X(Softsign) \
-      X(ThresholdedRelu) X(Swish) X(Mish) X(Gelu) X(exSwish) X(exGelu) X(exMish)
+#define OPENRKNN_ACTIVATIONS(X)                                                                                    \
+  X(Relu)                                                                                                          \
+  X(LeakyRelu)                                                                                                     \
+  X(Sigmoid) X(Tanh) X(HardSigmoid) X(HardSwish) X(Elu) X(Selu) X(Celu) X(Softplus) X(Softsign) X(ThresholdedRelu) \
+      X(Swish) X(Mish) X(Gelu) X(exSwish) X(exGelu) X(exMish)
 #define X(name) constexpr const char* k##name = #name;
 OPENRKNN_ACTIVATIONS(X)
 #undef X

@@ -10,12 +10,14 @@ namespace openrknn::cpu {
 #undef FAMILY
 
 void Registry::add(std::string_view op, Kernel kernel) {
-  const auto at = std::lower_bound(kernels_.begin(), kernels_.end(), op, [](const auto& a, std::string_view b) { return a.first < b; });
+  const auto at = std::lower_bound(kernels_.begin(), kernels_.end(), op,
+                                   [](const auto& a, std::string_view b) { return a.first < b; });
   kernels_.insert(at, {op, kernel});
 }
 
 Kernel Registry::find(std::string_view op) const {
-  const auto at = std::lower_bound(kernels_.begin(), kernels_.end(), op, [](const auto& a, std::string_view b) { return a.first < b; });
+  const auto at = std::lower_bound(kernels_.begin(), kernels_.end(), op,
+                                   [](const auto& a, std::string_view b) { return a.first < b; });
   return at != kernels_.end() && at->first == op ? at->second : nullptr;
 }
 

@@ -35,7 +35,8 @@ class Registry {
   std::vector<std::pair<std::string_view, Kernel>> kernels_;
 };
 
-// All kernels. Every file src/kernels/cpu/<family>.cpp defines `void register_<family>(Registry&)` and is found by the build.
+// All kernels. Every file src/kernels/cpu/<family>.cpp defines `void register_<family>(Registry&)` and is found by the
+// build.
 const Registry& kernels();
 
 }  // namespace openrknn::cpu
