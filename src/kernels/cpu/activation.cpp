@@ -85,11 +85,28 @@ Status prelu(const KernelArgs& args) {
   return {};
 }
 
-#define OPENRKNN_ACTIVATIONS(X)                                                                                    \
-  X(Relu)                                                                                                          \
-  X(LeakyRelu)                                                                                                     \
-  X(Sigmoid) X(Tanh) X(HardSigmoid) X(HardSwish) X(Elu) X(Selu) X(Celu) X(Softplus) X(Softsign) X(ThresholdedRelu) \
-      X(Swish) X(Mish) X(Gelu) X(exSwish) X(exGelu) X(exMish)
+// The formatter never settles on the line breaks of this list.
+// clang-format off
+#define OPENRKNN_ACTIVATIONS(X) \
+  X(Relu) \
+  X(LeakyRelu) \
+  X(Sigmoid) \
+  X(Tanh) \
+  X(HardSigmoid) \
+  X(HardSwish) \
+  X(Elu) \
+  X(Selu) \
+  X(Celu) \
+  X(Softplus) \
+  X(Softsign) \
+  X(ThresholdedRelu) \
+  X(Swish) \
+  X(Mish) \
+  X(Gelu) \
+  X(exSwish) \
+  X(exGelu) \
+  X(exMish)
+// clang-format on
 #define X(name) constexpr const char* k##name = #name;
 OPENRKNN_ACTIVATIONS(X)
 #undef X
