@@ -1,0 +1,100 @@
+#include "quant/placement.hpp"
+
+#include <gtest/gtest.h>
+
+#include "ir/text.hpp"
+#include "ops/registry.hpp"
+
+namespace openrknn::quant {
+namespace {
+
+Graph graph_of(const char* text) {
+  auto graph = parse_graph(text);
+  EXPECT_TRUE(graph.ok()) << graph.error().message();
+  EXPECT_TRUE(ops::infer_all(*graph).ok());
+  return std::move(*graph);
+}
+
+const target::Target& rk3588() { return **target::find("rk3588"); }
+
+const NodePlacement& of(const Graph& graph, const Placement& placement, const char* value) {
+  return placement.at(graph.value(*graph.find_value(value)).producer);
+}
+
+constexpr const char* kNetwork = R"(graph "g" {
+  input %x: float32[1,16,12,12]
+  const %w: float32[16,16,3,3] = seeded(1, -1, 1)
+  %a = Conv(%x, %w) {pads=[1,1,1,1]}
+  %b = Relu(%a)
+  %c = MaxPool(%b) {kernel_shape=[2,2], strides=[2,2]}
+  %d = Exp(%c)
+  %e = Softmax(%d) {axis=1}
+  output %e
+})";
+
+TEST(Placement, EveryCpuNodeCitesALimit) {
+  const Graph graph = graph_of(kNetwork);
+  for (const target::Target& target : target::all()) {
+    const std::string dtype = target.supports("w8a8") ? "w8a8" : "fp16";
+    const auto placement = place(graph, target, {dtype, {}});
+    ASSERT_TRUE(placement.ok()) << target.name << placement.error().message();
+    for (const auto& [id, p] : placement->nodes) {
+      if (p.engine == Engine::kCpu) {
+        EXPECT_FALSE(p.limit.empty()) << target.name << graph.node(id).op;
+        EXPECT_NE(p.reason.find("md"), std::string::npos) << target.name << ": " << p.reason;
+      }
+    }
+    EXPECT_EQ(of(graph, *placement, "a").engine, Engine::kNpu);
+  }
+}
+
+TEST(Placement, FormatsFollowTheOperators) {
+  const Graph graph = graph_of(kNetwork);
+  const auto placement = place(graph, rk3588(), {"w8a8", {}});
+  ASSERT_TRUE(placement.ok());
+  EXPECT_EQ(of(graph, *placement, "b").format, Format::kInt8);
+  EXPECT_EQ(of(graph, *placement, "c").format, Format::kInt8);
+  EXPECT_EQ(of(graph, *placement, "d").format, Format::kFloat32);  // the NPU has no Exp
+  EXPECT_EQ(of(graph, *placement, "e").format, Format::kFloat16);  // Softmax stays in half
+}
+
+TEST(Placement, ALayersFormatReachesWhatComputedIt) {
+  const Graph graph = graph_of(kNetwork);
+  const auto placement = place(graph, rk3588(), {"w8a8", {{"c", "fp16"}}});
+  ASSERT_TRUE(placement.ok());
+  EXPECT_EQ(of(graph, *placement, "c").format, Format::kFloat16);
+  EXPECT_EQ(of(graph, *placement, "b").format, Format::kFloat16);
+  EXPECT_EQ(of(graph, *placement, "a").format, Format::kInt8);
+}
+
+TEST(Placement, LimitsOfConvolutions) {
+  const Graph graph = graph_of(R"(graph "g" {
+    input %x: float32[1,4,40,40]
+    const %w: float32[4,4,33,33] = seeded(1, -1, 1)
+    const %v: float32[4,4,1,1] = seeded(2, -1, 1)
+    %a = Conv(%x, %w)
+    %b = Conv(%x, %v) {strides=[8,8]}
+    %c = Conv(%x, %v) {strides=[7,7]}
+    output %a
+    output %b
+    output %c
+  })");
+  const auto placement = place(graph, rk3588(), {"w8a8", {}});
+  ASSERT_TRUE(placement.ok());
+  EXPECT_EQ(of(graph, *placement, "a").limit, "conv.kernel.max");
+  EXPECT_EQ(of(graph, *placement, "b").limit, "conv.stride.max");
+  EXPECT_EQ(of(graph, *placement, "c").engine, Engine::kNpu);
+}
+
+TEST(Placement, WrongWordsAreExplained) {
+  const Graph graph = graph_of(kNetwork);
+  const auto unknown = place(graph, rk3588(), {"w8a8", {{"bb", "fp16"}}});
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().message().find("near names"), std::string::npos) << unknown.error().message();
+  EXPECT_FALSE(place(graph, rk3588(), {"w8a8", {{"a", "int3"}}}).ok());
+  EXPECT_FALSE(place(graph, **target::find("rk2118"), {"w8a8", {}}).ok());
+  EXPECT_FALSE(place(graph, **target::find("rv1106"), {"fp16", {}}).ok());
+}
+
+}  // namespace
+}  // namespace openrknn::quant
