@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tests/python"))
 sys.dont_write_bytecode = True
 import pytest  # noqa: E402
 
-from networks import NETWORKS  # noqa: E402
+from networks import NETWORKS, bind  # noqa: E402
 
 SMALL = ("digits_convnet", "mnist", "ultraface_slim", "ppocr_cls", "mobilenetv2")
 
@@ -55,7 +55,6 @@ def main():
             continue
         np.save(folder / "sample.npy", sample)
         (folder / "list.txt").write_text("sample.npy\n")
-        bind = [] if network.name != "ppocr_cls" and network.name != "ppocr_det" else ["--input", f"x:{','.join(map(str, network.shape))}"]
         variants = [(binary, threads, "") for binary in options.binary for threads in (1, 2)]
         variants += [(options.binary[0], 2, isa) for isa in ("scalar", "avx2")]
         for dtype in ("fp16", "w8a8"):
@@ -63,7 +62,7 @@ def main():
             for number, (binary, threads, isa) in enumerate(variants):
                 program, out = folder / f"{number}.rknn", folder / f"out{number}"
                 call(binary, ["build", path, "-o", program, "--target", "rk3588", "--dtype", dtype, "--dataset", folder / "list.txt",
-                              *bind, "--threads", threads], isa)
+                              *bind(network, path), "--threads", threads], isa)
                 runs = [[]] if isa or number else [[], ["--strict"]]
                 for extra in runs:
                     call(binary, ["run", program, "--input", folder / "sample.npy", "--outdir", out, "--raw-output", "--threads", threads,

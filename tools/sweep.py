@@ -15,7 +15,6 @@ import tempfile
 import time
 
 import numpy as np
-import onnxruntime
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/python"))
@@ -23,7 +22,7 @@ sys.dont_write_bytecode = True
 import pytest  # noqa: E402
 
 from conftest import BINARY  # noqa: E402
-from networks import NETWORKS, cosine, load_outputs, only_input  # noqa: E402
+from networks import NETWORKS, bind, cosine, load_outputs  # noqa: E402
 
 
 class Failed(Exception):
@@ -35,14 +34,6 @@ def openrknn(*arguments):
     if done.returncode != 0:
         raise Failed(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit {done.returncode}")
     return done.stdout
-
-
-def bind(network, path):
-    """The shape option for a file with open dimensions."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    return ["--input", f"{only_input(session)}:{','.join(map(str, network.shape))}"]
 
 
 def measure(network, dtype, target, samples, folder):

@@ -101,6 +101,15 @@ NETWORKS = [
 ]
 
 
+def bind(network, path):
+    """The options that fix the shape of a file with open dimensions."""
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return ["--input", f"{only_input(session)}:{','.join(map(str, network.shape))}"]
+
+
 def only_input(session):
     """Name of the input that is no constant, from an onnxruntime session."""
     inputs = session.get_inputs()
