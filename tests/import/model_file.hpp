@@ -1,8 +1,6 @@
 // Small ONNX models made in the tests: built through the generated classes, written to a folder of their own.
 #pragma once
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -10,34 +8,13 @@
 
 #include "import/importer.hpp"
 #include "onnx.pb.h"
+#include "support/temp_folder.hpp"
 
 namespace openrknn::import {
 
 namespace pb = openrknn::onnx;
 
-// A folder that goes with the test.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "openrknn_import_XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-  std::string write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(file(name), std::ios::binary) << bytes;
-    return file(name);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+using testing::TempFolder;
 
 class ModelBuilder {
  public:

@@ -6,10 +6,12 @@
 
 #include "io/dataset.hpp"
 #include "io/npy.hpp"
-#include "temp_folder.hpp"
+#include "support/temp_folder.hpp"
 
 namespace openrknn::io {
 namespace {
+
+using testing::TempFolder;
 
 // 2 x 1 pixels: RGB 1,2,3 and 4,5,6.
 std::string tiny_bmp() {

@@ -6,10 +6,12 @@
 #include <iterator>
 #include <vector>
 
-#include "temp_folder.hpp"
+#include "support/temp_folder.hpp"
 
 namespace openrknn::io {
 namespace {
+
+using testing::TempFolder;
 
 // A version 1.0 file around a header dictionary.
 std::string npy(const std::string& dictionary, const std::string& data) {

@@ -3,16 +3,19 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
-namespace openrknn::io {
+namespace openrknn::testing {
 
 class TempFolder {
  public:
   TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "openrknn_io_XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / "openrknn_test_XXXXXX").string();
     path_ = ::mkdtemp(pattern.data());
   }
   ~TempFolder() {
@@ -26,9 +29,17 @@ class TempFolder {
     std::ofstream(file(name), std::ios::binary) << bytes;
     return file(name);
   }
+  const std::string& path() const { return path_; }
+  std::vector<std::string> list() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(path_))
+      names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
 
  private:
   std::string path_;
 };
 
-}  // namespace openrknn::io
+}  // namespace openrknn::testing
