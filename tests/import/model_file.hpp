@@ -14,7 +14,7 @@ namespace openrknn::import {
 
 namespace pb = openrknn::onnx;
 
-using testing::TempFolder;
+using test_support::TempFolder;
 
 class ModelBuilder {
  public:

@@ -11,7 +11,7 @@
 namespace openrknn::io {
 namespace {
 
-using testing::TempFolder;
+using test_support::TempFolder;
 
 // 2 x 1 pixels: RGB 1,2,3 and 4,5,6.
 std::string tiny_bmp() {

@@ -11,7 +11,7 @@
 namespace openrknn::io {
 namespace {
 
-using testing::TempFolder;
+using test_support::TempFolder;
 
 // A version 1.0 file around a header dictionary.
 std::string npy(const std::string& dictionary, const std::string& data) {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace openrknn::testing {
+namespace openrknn::test_support {
 
 class TempFolder {
  public:
@@ -42,4 +42,4 @@ class TempFolder {
   std::string path_;
 };
 
-}  // namespace openrknn::testing
+}  // namespace openrknn::test_support

@@ -18,7 +18,7 @@
 
 namespace openrknn::toolkit {
 
-using testing::TempFolder;
+using test_support::TempFolder;
 
 inline std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
