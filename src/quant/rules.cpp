@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "target/transpose.hpp"
 
 namespace openrknn::quant {
 namespace {
@@ -21,6 +22,8 @@ const std::set<std::string, std::less<>> kHalfOnly = {
 const std::set<std::string, std::less<>> kActivations = {"Relu",    "Clip",        "LeakyRelu", "PRelu", "Sigmoid",
                                                          "Tanh",    "HardSigmoid", "HardSwish", "Elu",   "Softplus",
                                                          "exSwish", "exGelu",      "exMish"};
+
+DType dtype_of_format(Format f) { return f == Format::kInt8 ? DType::kInt8 : DType::kFloat16; }
 
 struct Rule {
   const Graph& graph;
@@ -139,17 +142,21 @@ std::optional<Refusal> elementwise(const Rule& r) {
   return std::nullopt;
 }
 
+// The table is about cubes: a rank-2 [N, C] is (N, C, 1, 1), a rank-3 [N, C, L] is (N, C, 1, L).
 std::optional<Refusal> transpose(const Rule& r) {
-  // An inner permutation of spec/sdk.md C.4 in the cube's four dims; tall planes do not fit its buffers.
   const Shape& s = r.shape(0);
-  int64_t plane = 1;
-  for (int i = std::max(0, s.rank() - 2); i < s.rank(); ++i) plane *= s[i];
-  const int64_t p = r.target.limit("transpose.p").value;
-  if (plane >= 2 * p) {
-    return Refusal{"transpose.p", fmt::format("a plane of {} elements, below {} ({})", plane, 2 * p,
-                                              r.target.limit("transpose.p").source)};
-  }
-  return std::nullopt;
+  const int rank = s.rank();
+  const auto cube_axis = [rank](int64_t axis) { return rank == 3 && axis == 2 ? 3 : static_cast<int>(axis); };
+  std::array<int64_t, 4> dims{1, 1, 1, 1};
+  for (int i = 0; i < rank; ++i) dims[static_cast<size_t>(cube_axis(i))] = s[i];
+  std::vector<int64_t> reversed;
+  for (int i = rank - 1; i >= 0; --i) reversed.push_back(i);
+  const auto given = r.node.attributes.ints_or("perm", reversed);
+  std::array<int, 4> perm{0, 1, 2, 3};
+  for (int i = 0; i < rank; ++i) perm[static_cast<size_t>(cube_axis(i))] = cube_axis(given[static_cast<size_t>(i)]);
+  const auto refusal = target::transpose_refusal(r.target, perm, dims, dtype_of_format(r.format));
+  if (!refusal) return std::nullopt;
+  return Refusal{refusal->limit, refusal->why};
 }
 
 std::optional<Refusal> slice(const Rule& r) {
@@ -207,8 +214,6 @@ std::optional<Refusal> family_rule(const Rule& r) {
   if (kMovement.contains(op) || is_activation(op) || kHalfOnly.contains(op)) return std::nullopt;
   return r.unsupported("the optimiser leaves it to the CPU");
 }
-
-DType dtype_of_format(Format f) { return f == Format::kInt8 ? DType::kInt8 : DType::kFloat16; }
 
 }  // namespace
 
