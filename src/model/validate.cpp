@@ -75,7 +75,9 @@ Status validate_place(const Program& p, const TensorDesc& t) {
   const int64_t room =
       placed ? p.buffers[static_cast<size_t>(t.buffer)].size : p.blobs[static_cast<size_t>(t.constant)].size;
   const auto size = static_cast<int64_t>(dtype_size(t.dtype));
-  const int64_t bytes = region_of(t).end() - t.offset;
+  Region region = region_of(t);
+  region.lo = 0;  // the offset may be anything yet
+  const int64_t bytes = region.end();
   if (t.offset < 0 || t.offset % size != 0 || t.offset > room || bytes > room - t.offset) {
     return invalid(t.name, fmt::format("{} bytes at offset {} leave its place of {} bytes", bytes, t.offset, room));
   }
