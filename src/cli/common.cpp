@@ -139,6 +139,19 @@ std::string bytes_text(int64_t bytes) {
   return std::to_string(bytes) + " B";
 }
 
+namespace {
+
+// The end of a long name tells more than its beginning; JSON has all of it.
+std::string shortened(std::string cell) {
+  constexpr size_t kLongest = 60;
+  if (cell.size() <= kLongest) return cell;
+  size_t begin = cell.size() - (kLongest - 3);
+  while (begin < cell.size() && (static_cast<unsigned char>(cell[begin]) & 0xC0U) == 0x80U) ++begin;  // inside UTF-8
+  return "..." + cell.substr(begin);
+}
+
+}  // namespace
+
 Table::Table(std::vector<std::string> header, std::vector<bool> right) : right_(std::move(right)) {
   right_.resize(header.size());
   rows_.push_back(std::move(header));
@@ -146,6 +159,7 @@ Table::Table(std::vector<std::string> header, std::vector<bool> right) : right_(
 
 void Table::add(std::vector<std::string> row) {
   row.resize(right_.size());
+  for (size_t i = 0; i + 1 < row.size(); ++i) row[i] = shortened(std::move(row[i]));  // the last one bends no column
   rows_.push_back(std::move(row));
 }
 
