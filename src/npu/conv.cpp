@@ -6,6 +6,7 @@
 
 #include "base/checked.hpp"
 #include "base/half.hpp"
+#include "kernels/conv_plan.hpp"
 #include "model/codec.hpp"
 #include "npu/lowering.hpp"
 #include "npu/requant.hpp"
@@ -53,44 +54,22 @@ struct Part {
   std::string suffix;
 };
 
-std::array<int32_t, 2> pair_of(const std::vector<int64_t>& v, int spatial) {
-  if (spatial == 1) return {1, v.empty() ? 1 : static_cast<int32_t>(v[0])};
-  return {static_cast<int32_t>(v[0]), static_cast<int32_t>(v[1])};
-}
-
-// Pads of one axis; auto_pad is resolved from the shapes.
-std::pair<int64_t, int64_t> axis_pads(const Source& s, const std::string& auto_pad, int64_t in, int64_t out,
-                                      int64_t kernel, int64_t stride, int64_t dilation) {
-  const int64_t window = (kernel - 1) * dilation + 1;
-  const int64_t total = s.transposed ? std::max<int64_t>(0, stride * (in - 1) + window - out)
-                                     : std::max<int64_t>(0, (out - 1) * stride + window - in);
-  const int64_t low = auto_pad == "SAME_LOWER" ? (total + 1) / 2 : total / 2;
-  return {low, total - low};
-}
-
-void read_pads(const Graph& graph, Source& s, int spatial) {
-  const Shape& in = *graph.value(s.node->inputs[0]).shape;
-  const Shape& out = *graph.value(s.node->outputs[0]).shape;
-  const std::string auto_pad = s.node->attributes.string_or("auto_pad", "NOTSET");
-  const bool shape_decides = s.transposed && s.node->attributes.has("output_shape");
-  std::vector<int64_t> pads =
-      s.node->attributes.ints_or("pads", std::vector<int64_t>(static_cast<size_t>(2 * spatial), 0));
-  if (auto_pad == "VALID") pads.assign(static_cast<size_t>(2 * spatial), 0);
-  if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER" || shape_decides) {
-    for (int i = 0; i < spatial; ++i) {
-      const int64_t k = spatial == 1 ? s.kw : (i == 0 ? s.kh : s.kw);
-      const size_t axis = spatial == 1 ? 1 : static_cast<size_t>(i);
-      const auto [low, high] = axis_pads(s, auto_pad, in[i + 2], out[i + 2], k, s.stride[axis], s.dilation[axis]);
-      pads[static_cast<size_t>(i)] = low;
-      pads[static_cast<size_t>(i + spatial)] = high;
-    }
+// Kernel, stride, dilation and pads by the rules of shape inference (auto_pad, output_shape and output_padding
+// included); one spatial axis becomes the columns.
+void read_geometry(Source& s, const ConvPlan& plan) {
+  const size_t first = plan.axes.size() == 1 ? 1 : 0;
+  std::array<int64_t, 2> kernel{1, 1};
+  for (size_t i = 0; i < plan.axes.size(); ++i) {
+    const WindowAxis& axis = plan.axes[i];
+    const size_t to = first + i;
+    kernel[to] = axis.kernel;
+    s.stride[to] = static_cast<int32_t>(axis.stride);
+    s.dilation[to] = static_cast<int32_t>(axis.dilation);
+    s.pad[to] = static_cast<int32_t>(axis.pad_begin);
+    s.pad[to + 2] = static_cast<int32_t>(axis.pad_end);
   }
-  if (spatial == 1) {
-    s.pad = {0, static_cast<int32_t>(pads[0]), 0, static_cast<int32_t>(pads[1])};
-  } else {
-    s.pad = {static_cast<int32_t>(pads[0]), static_cast<int32_t>(pads[1]), static_cast<int32_t>(pads[2]),
-             static_cast<int32_t>(pads[3])};
-  }
+  s.kh = kernel[0];
+  s.kw = kernel[1];
 }
 
 // ConvTranspose's [ic][oc / group][kh][kw] as the weights of the equivalent stride-1 convolution: transposed and
@@ -111,24 +90,21 @@ std::vector<float> flipped_weights(std::span<const float> w, const Source& s) {
   return out;
 }
 
-Source read_source(const Graph& graph, NodeId id) {
+Result<Source> read_source(const Graph& graph, NodeId id) {
   Source s;
   s.id = id;
   s.node = &graph.node(id);
   s.transposed = s.node->op == "ConvTranspose";
   const Tensor& w = *graph.constant(s.node->inputs[1]);
-  const int spatial = w.shape().rank() - 2;
-  s.group = s.node->attributes.int_or("group", 1);
-  s.in_channels = (*graph.value(s.node->inputs[0]).shape)[1];
-  s.out_channels = (*graph.value(s.node->outputs[0]).shape)[1];
-  s.in_per_group = s.in_channels / s.group;
-  s.out_per_group = s.out_channels / s.group;
-  s.kh = spatial == 1 ? 1 : w.shape()[2];
-  s.kw = w.shape()[spatial + 1];
-  const std::vector<int64_t> ones(static_cast<size_t>(spatial), 1);
-  s.stride = pair_of(s.node->attributes.ints_or("strides", ones), spatial);
-  s.dilation = pair_of(s.node->attributes.ints_or("dilations", ones), spatial);
-  read_pads(graph, s, spatial);
+  const Shape& x = *graph.value(s.node->inputs[0]).shape;
+  OPENRKNN_TRY(const ConvPlan plan, s.transposed ? transposed_conv_plan(s.node->attributes, x, w.shape())
+                                                 : conv_plan(s.node->attributes, x, w.shape()));
+  s.group = plan.groups;
+  s.in_channels = plan.in_channels;
+  s.out_channels = plan.out_channels;
+  s.in_per_group = plan.group_in();
+  s.out_per_group = plan.group_out();
+  read_geometry(s, plan);
   const auto values = w.as<float>();
   s.weights = s.transposed ? flipped_weights(values, s) : std::vector<float>(values.begin(), values.end());
   if (s.node->inputs.size() > 2 && s.node->inputs[2].valid()) {
@@ -439,6 +415,9 @@ class ConvLowering {
 
 }  // namespace
 
-Status lower_conv(Lowering& l, NodeId id) { return ConvLowering(l, read_source(l.graph(), id)).run(); }
+Status lower_conv(Lowering& l, NodeId id) {
+  OPENRKNN_TRY(Source source, read_source(l.graph(), id));
+  return ConvLowering(l, std::move(source)).run();
+}
 
 }  // namespace openrknn::npu

@@ -6,6 +6,7 @@
 
 #include "eval/evaluator.hpp"
 #include "npu/compile.hpp"
+#include "ops/registry.hpp"
 #include "opt/pass.hpp"
 #include "quant/calibration.hpp"
 #include "random_network.hpp"
@@ -124,6 +125,42 @@ TEST_P(RandomChain, TilesAndAddressesDoNotChangeTheBytes) {
         expect_same(*fast, *strict, target.name + " " + dtype);
       }
     }
+  }
+}
+
+// Every way to give the extent of a transposed convolution: its pads are shape inference's, not the lowering's own.
+TEST(Chain, TransposedConvolutionsOfEveryExtent) {
+  const auto with = [](std::initializer_list<std::pair<const char*, Attribute>> list) {
+    Attributes a;
+    a.set("strides", std::vector<int64_t>{2, 2});
+    for (const auto& [name, value] : list) a.set(name, value);
+    return a;
+  };
+  const std::vector<Attributes> cases = {
+      with({{"output_shape", std::vector<int64_t>{10, 10}}}),
+      with({{"output_shape", std::vector<int64_t>{9, 12}}}),
+      with({{"auto_pad", std::string("SAME_UPPER")}}),
+      with({{"auto_pad", std::string("SAME_LOWER")}}),
+      with({{"auto_pad", std::string("VALID")}}),
+      with({{"output_padding", std::vector<int64_t>{1, 0}}, {"pads", std::vector<int64_t>{1, 0, 0, 1}}}),
+      with({{"strides", std::vector<int64_t>{1, 1}}, {"pads", std::vector<int64_t>{2, 2, 2, 2}}}),
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    Graph graph;
+    const ValueId x = graph.add_input("x", DType::kFloat32, Shape{1, 4, 5, 5});
+    Tensor w(DType::kFloat32, Shape{4, 6, 3, 3});
+    for (size_t k = 0; k < w.mutable_as<float>().size(); ++k)
+      w.mutable_as<float>()[k] = static_cast<float>(k % 7) - 2.5F;
+    const auto y = ops::add_node(graph, "ConvTranspose", "y", {x, graph.add_constant("w", std::move(w))}, cases[i]);
+    ASSERT_TRUE(y.ok()) << i << y.error().message();
+    graph.add_output((*y)[0]);
+    auto built = build(std::move(graph), target_named("rk3588"), "fp16");
+    ASSERT_TRUE(built.ok()) << i << built.error().message();
+    auto evaluator = eval::Evaluator::make(built->graph);
+    auto golden = evaluator->run(built->inputs);
+    auto run = simulate(*built, false);
+    ASSERT_TRUE(golden.ok() && run.ok()) << i;
+    EXPECT_GE(cosine(golden->at("y"), run->at("y")), 0.99999) << i;
   }
 }
 
