@@ -37,25 +37,6 @@ int64_t node_bytes(const Graph& graph, const Node& node, quant::Format format) {
 
 std::string source_name(const Node& node) { return node.source.nodes.empty() ? node.name : node.source.nodes.back(); }
 
-// Empty when the node can be built.
-std::string obstacle(const Graph& graph, const Node& node, const quant::NodePlacement& placed,
-                     const target::Target& target) {
-  for (const ValueId id : node.outputs) {
-    if (id.valid() && !graph.value(id).shape) {
-      return fmt::format("{} \"{}\": the shape of \"{}\" depends on data; cut the model before it with --output",
-                         node.op, source_name(node), graph.value(id).name);
-    }
-  }
-  const bool on_cpu = placed.engine == quant::Engine::kCpu;
-  const bool has_cpu =
-      target.cpu_ops_all || std::find(target.cpu_ops.begin(), target.cpu_ops.end(), node.op) != target.cpu_ops.end();
-  if (on_cpu && !has_cpu) {
-    return fmt::format("{} \"{}\": not on the NPU ({}), and the runtime of {} has no CPU version", node.op,
-                       source_name(node), placed.reason, target.name);
-  }
-  return {};
-}
-
 void summarize(toolkit::PreflightReport& report) {
   int64_t npu = 0;
   int64_t macs = 0;
@@ -96,17 +77,18 @@ Result<toolkit::PreflightReport> preflight(const Graph& source, const std::strin
   for (const NodeId id : order) {
     const Node& node = graph.node(id);
     const quant::NodePlacement& placed = placement.at(id);
-    std::string blocked = obstacle(graph, node, placed, *target);
+    const std::string& blocked = placed.obstacle;
     toolkit::PreflightNode row;
     row.name = node.name;
     row.op = node.op;
     row.engine = !blocked.empty() ? "none" : placed.engine == quant::Engine::kNpu ? "npu" : "cpu";
-    row.reason = blocked.empty() ? placed.reason : blocked;
+    row.reason = placed.reason + (placed.warning.empty() ? "" : "; " + placed.warning);
     row.limit = placed.limit;
     row.macs = ops::macs(graph, id);
     row.bytes = node_bytes(graph, node, placed.format);
     report.nodes.push_back(std::move(row));
-    if (!blocked.empty()) report.unsupported.push_back(std::move(blocked));
+    if (!blocked.empty())
+      report.unsupported.push_back(fmt::format("{} \"{}\": {}", node.op, source_name(node), blocked));
   }
   report.buildable = report.unsupported.empty();
   summarize(report);

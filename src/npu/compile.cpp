@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/log.hpp"
 #include "npu/lowering.hpp"
 
 namespace openrknn::npu {
@@ -24,6 +25,11 @@ opt::Capabilities capabilities(const target::Target& target) {
 
 Result<model::Program> compile(const Graph& graph, const quant::Placement& placement, const target::Target& target,
                                const CompileOptions& options) {
+  OPENRKNN_CHECK_OK(quant::check_buildable(graph, placement, target));
+  for (const auto& [id, placed] : placement.nodes) {
+    if (!placed.warning.empty())
+      log_warning("{}: node '{}': {}", graph.source_file, graph.node(id).name, placed.warning);
+  }
   auto program = Lowering(graph, placement, target, options).run();
   if (!program.ok() && program.error().where.find(graph.source_file) == std::string::npos)
     program.error().within(graph.source_file);

@@ -64,17 +64,62 @@ class Placer {
     OPENRKNN_TRY(const auto order, graph_.topological_order());
     for (const NodeId id : order) {
       const Node& node = graph_.node(id);
-      placement_.nodes[id] = place_node(id, node);
+      NodePlacement placed;
+      placed.obstacle = obstacle(node);
+      if (placed.obstacle.empty()) {
+        placed = place_node(id, node);
+        placed.warning = missing_on_board(node, placed);
+      } else {
+        placed.engine = Engine::kCpu;
+        placed.format = all_float(graph_, node) ? Format::kFloat32 : Format::kRaw;
+        placed.limit = "program.shapes";
+        placed.reason = placed.obstacle;
+      }
+      placement_.nodes[id] = std::move(placed);
     }
     return std::move(placement_);
   }
 
  private:
+  // A Program needs every extent, none of them 0, and addresses of 32 bits (npu.md 1.2).
+  std::string obstacle(const Node& node) const {
+    constexpr int64_t kLargestTensor = int64_t{1} << 32;
+    for (const auto* ids : {&node.inputs, &node.outputs}) {
+      for (const ValueId id : *ids) {
+        if (!id.valid()) continue;
+        const Value& v = graph_.value(id);
+        if (!v.shape)
+          return fmt::format("the shape of '{}' depends on data; cut the graph before it with --output", v.name);
+        const bool parameter = v.constant.has_value() && !is_float(v.dtype);
+        if (v.shape->elements() == 0 && !parameter && !(v.constant && node.op == "Resize")) {
+          return fmt::format("'{}' {} is empty; remove it from the model", v.name, v.shape->to_string());
+        }
+        if (v.shape->elements() > kLargestTensor / static_cast<int64_t>(std::max<size_t>(1, dtype_size(v.dtype)))) {
+          return fmt::format("'{}' {} is larger than the 4 GiB that the NPU addresses (npu.md 1.2)", v.name,
+                             v.shape->to_string());
+        }
+      }
+    }
+    return {};
+  }
+
+  std::string missing_on_board(const Node& node, const NodePlacement& placed) const {
+    const auto& ops = target_.cpu_ops;
+    const bool there = target_.cpu_ops_all || std::find(ops.begin(), ops.end(), node.op) != ops.end();
+    if (placed.engine == Engine::kNpu || there) return {};
+    return fmt::format("the vendor's runtime of {} has no CPU version of {} ({})", target_.title, node.op,
+                       target_.limit("npu.operators").source);
+  }
+
   NodePlacement place_node(NodeId id, const Node& node) {
     if (!all_float(graph_, node)) {
       const auto refusal = npu_refuses(graph_, node, target_, wanted_);
-      return {Engine::kCpu, Format::kRaw, refusal ? refusal->limit : "npu.dtypes",
-              refusal ? refusal->reason : "integer or boolean operands"};
+      return {Engine::kCpu,
+              Format::kRaw,
+              refusal ? refusal->limit : "npu.dtypes",
+              refusal ? refusal->reason : "integer or boolean operands",
+              "",
+              ""};
     }
     const Format format = format_of(id, node);
     if (format == Format::kFloat16 && !target_.supports("fp16")) {
@@ -87,17 +132,17 @@ class Placer {
       // A format that the operator lacks on this NPU may still be the other one.
       if (format == Format::kInt8 && refusal->limit == "npu.ops" && target_.supports("fp16") &&
           !npu_refuses(graph_, node, target_, Format::kFloat16)) {
-        return {Engine::kNpu, Format::kFloat16, "", ""};
+        return {Engine::kNpu, Format::kFloat16, "", "", "", ""};
       }
       return cpu(node, *refusal, format);
     }
-    return {Engine::kNpu, format, "", ""};
+    return {Engine::kNpu, format, "", "", "", ""};
   }
 
   NodePlacement cpu(const Node& node, const Refusal& refusal, Format format) const {
     // Moving raw elements needs no float numbers: the format stays.
-    const Format kept = is_movement(node.op) ? format : Format::kFloat32;
-    return {Engine::kCpu, kept, refusal.limit, refusal.reason};
+    const bool raw = is_movement(node.op) && refusal.limit != "pad.value";
+    return {Engine::kCpu, raw ? format : Format::kFloat32, refusal.limit, refusal.reason, "", ""};
   }
 
   Format format_of(NodeId id, const Node& node) const {
@@ -161,6 +206,21 @@ Result<Placement> place(const Graph& graph, const target::Target& target, const 
     ask(graph, *value, *format, asked);
   }
   return Placer(graph, target, wanted, std::move(asked)).run();
+}
+
+Status check_buildable(const Graph& graph, const Placement& placement, const target::Target& target) {
+  std::vector<std::string> lines;
+  for (const auto& [id, placed] : placement.nodes) {
+    if (!placed.obstacle.empty())
+      lines.push_back(fmt::format("node '{}' ({}): {}", graph.node(id).name, graph.node(id).op, placed.obstacle));
+  }
+  if (lines.empty()) return {};
+  std::string why = lines.size() == 1 ? lines[0] : "";
+  if (lines.size() > 1) {
+    for (const std::string& line : lines) why += "\n  " + line;
+  }
+  return Error{ErrorCode::kUnsupported, fmt::format("{} node(s) cannot be built for {}", lines.size(), target.name),
+               graph.source_file, std::move(why), ""};
 }
 
 }  // namespace openrknn::quant

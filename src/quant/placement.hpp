@@ -22,8 +22,10 @@ enum class Format : uint8_t {
 struct NodePlacement {
   Engine engine = Engine::kNpu;
   Format format = Format::kInt8;
-  std::string limit;   // name of the limit that sent it to the CPU ("conv.kernel.max"), empty on the NPU
-  std::string reason;  // the sentence for people, with values and source
+  std::string limit;     // name of the limit that sent it to the CPU ("conv.kernel.max"), empty on the NPU
+  std::string reason;    // the sentence for people, with values and source
+  std::string obstacle;  // why no Program can hold the node, with what to do; empty when one can
+  std::string warning;   // on the CPU, but the vendor's runtime of the target has no such operator there; else empty
 };
 
 struct Placement {
@@ -39,5 +41,7 @@ struct PlacementOptions {
 // Fails for a dtype that the target lacks, and for layer names that no value has (near names are listed).
 Result<Placement> place(const Graph& graph, const target::Target& target, const PlacementOptions& options);
 std::string_view format_name(Format format);
+// All obstacles of a placement in one error; ok when there are none.
+Status check_buildable(const Graph& graph, const Placement& placement, const target::Target& target);
 
 }  // namespace openrknn::quant

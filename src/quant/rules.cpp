@@ -54,6 +54,14 @@ std::optional<Refusal> first_of(Checks&&... checks) {
   return refusal;
 }
 
+// Negative pads cut the tensor; the hardware's fields hold none.
+std::optional<Refusal> negative_pads(const std::vector<int64_t>& pads) {
+  for (const int64_t p : pads) {
+    if (p < 0) return Refusal{"conv.pad.max", fmt::format("a pad is {}, at least 0 (npu.md 9)", p)};
+  }
+  return std::nullopt;
+}
+
 int64_t largest(const std::vector<int64_t>& v) { return v.empty() ? 0 : *std::max_element(v.begin(), v.end()); }
 
 std::optional<Refusal> convolution(const Rule& r) {
@@ -68,6 +76,7 @@ std::optional<Refusal> convolution(const Rule& r) {
   int64_t kernel = 1;
   for (int i = 2; i < w.rank(); ++i) kernel = std::max(kernel, w[i]);
   const std::string family = transposed ? "deconv" : depthwise ? "depthwise" : "conv";
+  if (auto refusal = negative_pads(n.attributes.ints_or("pads", {}))) return refusal;
   const int64_t pad = largest(n.attributes.ints_or("pads", {}));
   const int64_t stride = largest(n.attributes.ints_or("strides", {1}));
   const int64_t dilation = largest(n.attributes.ints_or("dilations", {1}));
@@ -99,6 +108,7 @@ std::optional<Refusal> pool(const Rule& r) {
   const Node& n = r.node;
   const bool average = n.op == "AveragePool";
   const auto pads = n.attributes.ints_or("pads", {});
+  if (auto refusal = negative_pads(pads)) return refusal;
   if (average && largest(pads) > 0 && n.attributes.int_or("count_include_pad", 0) == 0) {
     return Refusal{"pool.count_include_pad", "the NPU's average counts the padding (spec/sdk.md C.2, npu.md 3.11)"};
   }
@@ -176,7 +186,14 @@ std::optional<Refusal> activation(const Rule& r) {
   return std::nullopt;
 }
 
+std::optional<Refusal> constant_operand(const Rule& r, size_t i, std::string_view limit, std::string_view what) {
+  if (!r.has(i) || r.graph.constant(r.node.inputs[i]) != nullptr) return std::nullopt;
+  return Refusal{std::string(limit),
+                 fmt::format("{} is computed at run time, on the NPU it must be constant (sdk.md C.2)", what)};
+}
+
 std::optional<Refusal> pad(const Rule& r) {
+  if (auto refusal = constant_operand(r, 2, "pad.value", "the value")) return refusal;
   const std::string mode = r.node.attributes.string_or("mode", "constant");
   if (mode == "constant" || mode == "reflect") return std::nullopt;
   return Refusal{"pad.mode", fmt::format("mode {} (spec/sdk.md C.2)", mode)};
@@ -206,6 +223,11 @@ std::optional<Refusal> family_rule(const Rule& r) {
   if (op == "Pad") return pad(r);
   if (op == "Pow") return power(r);
   if (op == "Elu") return activation(r);
+  if (op == "PRelu") return constant_operand(r, 1, "prelu.slope", "the slope");
+  if (op == "Clip") {
+    return first_of(constant_operand(r, 1, "clip.limits", "the lower limit"),
+                    constant_operand(r, 2, "clip.limits", "the upper limit"));
+  }
   if (op == "Resize")
     return Refusal{
         "resize.factor.max",

@@ -96,5 +96,55 @@ TEST(Placement, WrongWordsAreExplained) {
   EXPECT_FALSE(place(graph, **target::find("rv1106"), {"fp16", {}}).ok());
 }
 
+TEST(Placement, WhatNoProgramCanHoldIsSaidForAllNodes) {
+  const Graph graph = graph_of(R"(graph "g" {
+    input %x: float32[1,4,8,8]
+    const %starts: int64[1] = {8}
+    const %ends: int64[1] = {8}
+    const %axes: int64[1] = {2}
+    const %repeats: int64[4] = {1, 1, 65536, 65536}
+    %a = Slice(%x, %starts, %ends, %axes)
+    %b = Tile(%x, %repeats)
+    %c = NonZero(%x)
+    output %a
+    output %b
+    output %c
+  })");
+  const auto placement = place(graph, rk3588(), {"fp16", {}});
+  ASSERT_TRUE(placement.ok());
+  const Status status = check_buildable(graph, *placement, rk3588());
+  ASSERT_FALSE(status.ok());
+  const std::string text = status.error().message();
+  for (const char* part : {"'a' [1, 4, 0, 8] is empty", "larger than the 4 GiB", "depends on data"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+}
+
+TEST(Placement, ComputedParametersGoToTheCpu) {
+  const Graph graph = graph_of(R"(graph "g" {
+    input %x: float32[1,4,8,8]
+    input %s: float32[4,1,1]
+    input %low: float32[]
+    const %w: float32[4,4,3,3] = seeded(1, -1, 1)
+    %a = PRelu(%x, %s)
+    %b = Clip(%a, %low)
+    %c = Conv(%b, %w) {pads=[-1,-1,-1,-1]}
+    output %c
+  })");
+  const auto placement = place(graph, rk3588(), {"fp16", {}});
+  ASSERT_TRUE(placement.ok());
+  for (const char* value : {"a", "b", "c"}) EXPECT_EQ(of(graph, *placement, value).engine, Engine::kCpu) << value;
+}
+
+TEST(Placement, ACpuTaskThatTheBoardLacksIsWarnedOf) {
+  const Graph graph = graph_of(kNetwork);
+  const auto placement = place(graph, **target::find("rk2118"), {"fp16", {}});
+  ASSERT_TRUE(placement.ok());
+  EXPECT_FALSE(of(graph, *placement, "d").warning.empty());
+  EXPECT_TRUE(of(graph, *placement, "a").warning.empty());
+  const auto full = place(graph, rk3588(), {"fp16", {}});
+  EXPECT_TRUE(of(graph, *full, "d").warning.empty());
+}
+
 }  // namespace
 }  // namespace openrknn::quant
