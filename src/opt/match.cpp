@@ -16,7 +16,7 @@ Result<bool> Rewriter::commit(const Patch& patch) {
   return true;
 }
 
-Result<int> apply_rule(Graph& graph, PassContext& context, std::string_view name, Rule rule) {
+Result<int> apply_rule(Graph& graph, PassContext& context, std::string_view name, Rule rule, Visit visit) {
   RewriteLog own;
   if (context.log == nullptr) context.log = &own;
   Rewriter rewriter(graph, context, name);
@@ -24,8 +24,9 @@ Result<int> apply_rule(Graph& graph, PassContext& context, std::string_view name
   Result<int> outcome = 0;
   for (bool changed = true; changed && outcome.ok();) {
     changed = false;
-    const auto order = graph.topological_order();
+    auto order = graph.topological_order();
     if (!order.ok()) return order.error();
+    if (visit == Visit::kBackward) std::reverse(order->begin(), order->end());
     for (const NodeId id : *order) {
       if (!graph.node(id).alive) continue;
       const auto rewritten = rule(rewriter, id);

@@ -29,8 +29,16 @@ class Rewriter {
 // Looks at one node; true when it rewrote something there.
 using Rule = Result<bool> (*)(Rewriter&, NodeId);
 
-// Offers every node to the rule in topological order, again and again until nothing changes.
-Result<int> apply_rule(Graph& graph, PassContext& context, std::string_view name, Rule rule);
+enum class Visit : uint8_t {
+  kForward,
+  // For rules that merge a chain into its last node: from the end each merge takes a long piece of nodes that have not
+  // merged yet, from the front every merge would carry the names of all before it (quadratic).
+  kBackward,
+};
+
+// Offers every node to the rule in topological order (or backwards), again and again until nothing changes.
+Result<int> apply_rule(Graph& graph, PassContext& context, std::string_view name, Rule rule,
+                       Visit visit = Visit::kForward);
 
 // --- operands
 const Node* producer(const Graph& graph, ValueId value);

@@ -138,11 +138,10 @@ struct Function {
 Function named(const char* op) { return {op, {}, std::nullopt, std::nullopt}; }
 
 bool same_function(const Function& function, const Tensor& wanted) {
-  std::vector<Tensor> inputs{grid()};
-  if (function.low || function.high) {
-    inputs.push_back(function.low ? Tensor::scalar(*function.low) : Tensor());
-    inputs.push_back(function.high ? Tensor::scalar(*function.high) : Tensor());
-  }
+  std::vector<Tensor> inputs(function.low || function.high ? 3 : 1);
+  inputs[0] = grid();
+  if (function.low) inputs[1] = Tensor::scalar(*function.low);
+  if (function.high) inputs[2] = Tensor::scalar(*function.high);
   const auto got = ops::evaluate(function.op, function.attributes, inputs, 1);
   if (!got.ok()) return false;
   const auto a = wanted.as<float>();
@@ -162,9 +161,12 @@ Result<bool> recognize(Rewriter& rewriter, NodeId id, std::initializer_list<std:
   if (std::find(roots.begin(), roots.end(), node.op) == roots.end()) return false;
   if (!maps_elements(graph, node) || !known(graph, node.outputs[0])) return false;
   for (const Cone& cone : cones(graph, id)) {
+    // Most guesses take a point or two: the whole grid is evaluated only for cones that one is made for.
+    const std::vector<Function> functions = guess(graph, cone);
+    if (functions.empty()) continue;
     const auto values = evaluate_cone(graph, cone, grid());
     if (!values) continue;
-    for (const Function& function : guess(graph, cone)) {
+    for (const Function& function : functions) {
       if (cone.nodes.size() == 1 && function.op == node.op) continue;
       if (!same_function(function, *values)) continue;
       Patch patch(graph);
@@ -256,6 +258,8 @@ Result<int> fuse_hardsigmoid(Graph& graph, PassContext& context) {
 Result<int> fuse_leakyrelu(Graph& graph, PassContext& context) {
   return apply_rule(graph, context, "fuse_leakyrelu", leakyrelu);
 }
-Result<int> fuse_clip(Graph& graph, PassContext& context) { return apply_rule(graph, context, "fuse_clip", clip); }
+Result<int> fuse_clip(Graph& graph, PassContext& context) {
+  return apply_rule(graph, context, "fuse_clip", clip, Visit::kBackward);
+}
 
 }  // namespace openrknn::opt

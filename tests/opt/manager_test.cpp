@@ -35,6 +35,26 @@ TEST(Manager, CountsAndLogs) {
   EXPECT_TRUE(report->rolled_back.empty());
 }
 
+// Every merge takes a long piece: one that took a node at a time would carry the names of all before it each time.
+TEST(Manager, LongChainsMergeInLongPieces) {
+  constexpr int kNodes = 4000;
+  Graph graph;
+  ValueId last = graph.add_input("x", DType::kFloat32, Shape{1, 3, 2, 2});
+  for (int i = 0; i < kNodes; ++i) {
+    const std::string name = "t" + std::to_string(i);
+    const ValueId next = graph.add_value(name, DType::kFloat32, Shape{1, 3, 2, 2});
+    graph.add_node("Relu", name, {last}, {next}, {}, {"", {name}});
+    last = next;
+  }
+  graph.add_output(last);
+  const auto report = optimize(graph, {});
+  ASSERT_TRUE(report.ok()) << report.error().message();
+  EXPECT_EQ(count_ops(graph), (Counts{{"Relu", 1}}));
+  EXPECT_LT(report->rewrites, kNodes / 10);
+  EXPECT_EQ(graph.node(graph.nodes()[0]).source.nodes.size(), static_cast<size_t>(kNodes));
+  EXPECT_EQ(graph.value(graph.outputs()[0]).name, "t3999");
+}
+
 TEST(Manager, LevelsDisabledStopAndLimit) {
   const auto after = [](const OptimizeOptions& options) {
     Graph graph = parse(kNet);
