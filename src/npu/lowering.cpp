@@ -244,7 +244,7 @@ model::Task Lowering::task_for(NodeId id, model::TaskKind kind, std::string op) 
 }
 
 // Pictures of 1, 3 or 4 channels that only convolutions read stay packed as the application gives them
-// (spec/sdk.md 8.2).
+// (sdk.md 8.2).
 bool Lowering::packed_input(ValueId id) const {
   const Value& v = graph_.value(id);
   if (v.shape->rank() != 4 || v.users.empty() || graph_.is_output(id)) return false;

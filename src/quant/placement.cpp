@@ -123,10 +123,10 @@ class Placer {
     }
     const Format format = format_of(id, node);
     if (format == Format::kFloat16 && !target_.supports("fp16")) {
-      return cpu(node,
-                 {"dtype.fp16",
-                  fmt::format("{} computes in fp16 only, which {} lacks (spec/sdk.md C.1)", node.op, target_.title)},
-                 format);
+      return cpu(
+          node,
+          {"dtype.fp16", fmt::format("{} computes in fp16 only, which {} lacks (sdk.md C.1)", node.op, target_.title)},
+          format);
     }
     if (auto refusal = npu_refuses(graph_, node, target_, format)) {
       // A format that the operator lacks on this NPU may still be the other one.

@@ -42,7 +42,7 @@ struct Rule {
     return Refusal{std::string(limit), fmt::format("{} is {}, at most {} ({})", what, value, l.value, l.source)};
   }
   Refusal unsupported(std::string_view what) const {
-    return Refusal{"npu.ops", fmt::format("{} ({})", what, "spec/sdk.md C.2")};
+    return Refusal{"npu.ops", fmt::format("{} ({})", what, "sdk.md C.2")};
   }
 };
 
@@ -97,10 +97,10 @@ std::optional<Refusal> convolution(const Rule& r) {
   }
   if (dilation > 1 && kernel > 1)
     return Refusal{"deconv.dilated.kernel.max",
-                   fmt::format("dilation {} with a kernel above 1 x 1 (spec/sdk.md C.2)", dilation)};
+                   fmt::format("dilation {} with a kernel above 1 x 1 (sdk.md C.2)", dilation)};
   if (group > 1 && !depthwise)
     return Refusal{"deconv.group",
-                   fmt::format("{} groups of {} channels: 1 or one a channel (spec/sdk.md C.2)", group, in_channels)};
+                   fmt::format("{} groups of {} channels: 1 or one a channel (sdk.md C.2)", group, in_channels)};
   return std::nullopt;
 }
 
@@ -110,13 +110,13 @@ std::optional<Refusal> pool(const Rule& r) {
   const auto pads = n.attributes.ints_or("pads", {});
   if (auto refusal = negative_pads(pads)) return refusal;
   if (average && largest(pads) > 0 && n.attributes.int_or("count_include_pad", 0) == 0) {
-    return Refusal{"pool.count_include_pad", "the NPU's average counts the padding (spec/sdk.md C.2, npu.md 3.11)"};
+    return Refusal{"pool.count_include_pad", "the NPU's average counts the padding (sdk.md C.2, npu.md 3.11)"};
   }
   if (average && n.attributes.int_or("ceil_mode", 0) != 0) {
-    return Refusal{"pool.ceil_mode", "ceil_mode with an average (spec/sdk.md C.2)"};
+    return Refusal{"pool.ceil_mode", "ceil_mode with an average (sdk.md C.2)"};
   }
   if (largest(n.attributes.ints_or("dilations", {1})) > 1)
-    return Refusal{"pool.dilation", "dilated pooling (spec/sdk.md C.2)"};
+    return Refusal{"pool.dilation", "dilated pooling (sdk.md C.2)"};
   int64_t extent = 0;
   for (int i = 1; i < r.shape(0).rank(); ++i) extent = std::max(extent, r.shape(0)[i]);
   return first_of(r.at_most("pool.kernel.max", largest(n.attributes.ints_or("kernel_shape", {1})), "the kernel"),
@@ -130,7 +130,7 @@ std::optional<Refusal> global_pool(const Rule& r) {
   return r.at_most("pool.kernel.max", extent, "the window");
 }
 
-// Broadcasts of spec/sdk.md C.1 "BC": one operand whole, the other with extent 1 in the patterns named there.
+// Broadcasts of sdk.md C.1 "BC": one operand whole, the other with extent 1 in the patterns named there.
 std::optional<Refusal> elementwise(const Rule& r) {
   const Shape& out = r.out();
   for (size_t i = 0; i < r.node.inputs.size(); ++i) {
@@ -138,7 +138,7 @@ std::optional<Refusal> elementwise(const Rule& r) {
     if (s == out || s.elements() == 1 || r.graph.constant(r.node.inputs[i]) != nullptr) continue;
     if (s.rank() != out.rank())
       return Refusal{"elementwise.broadcast",
-                     fmt::format("{} against {}: ranks differ (spec/sdk.md C.1)", s.to_string(), out.to_string())};
+                     fmt::format("{} against {}: ranks differ (sdk.md C.1)", s.to_string(), out.to_string())};
     if (s.rank() != 4) {
       // [N, C] and [N, C, L] are cubes too: a broadcast over the channels alone or over the row alone.
       continue;
@@ -147,7 +147,7 @@ std::optional<Refusal> elementwise(const Rule& r) {
     const bool legal = !one(0) && !(one(1) && one(2) && one(3)) && (one(2) || one(3));
     if (!legal)
       return Refusal{"elementwise.broadcast",
-                     fmt::format("{} against {} is no broadcast of spec/sdk.md C.1", s.to_string(), out.to_string())};
+                     fmt::format("{} against {} is no broadcast of sdk.md C.1", s.to_string(), out.to_string())};
   }
   return std::nullopt;
 }
@@ -172,7 +172,7 @@ std::optional<Refusal> transpose(const Rule& r) {
 std::optional<Refusal> slice(const Rule& r) {
   if (const Tensor* steps = r.has(4) ? r.graph.constant(r.node.inputs[4]) : nullptr) {
     for (const int64_t step : to_ints(steps->view())) {
-      if (step != 1) return Refusal{"slice.step", fmt::format("step {} (spec/sdk.md C.2)", step)};
+      if (step != 1) return Refusal{"slice.step", fmt::format("step {} (sdk.md C.2)", step)};
     }
   }
   return std::nullopt;
@@ -181,7 +181,7 @@ std::optional<Refusal> slice(const Rule& r) {
 std::optional<Refusal> activation(const Rule& r) {
   if (r.node.op == "Elu" && r.node.attributes.float_or("alpha", 1.0F) != 1.0F) {
     return Refusal{"elu.alpha",
-                   fmt::format("alpha {}, the NPU has 1 (spec/sdk.md C.2)", r.node.attributes.float_or("alpha", 1.0F))};
+                   fmt::format("alpha {}, the NPU has 1 (sdk.md C.2)", r.node.attributes.float_or("alpha", 1.0F))};
   }
   return std::nullopt;
 }
@@ -196,17 +196,17 @@ std::optional<Refusal> pad(const Rule& r) {
   if (auto refusal = constant_operand(r, 2, "pad.value", "the value")) return refusal;
   const std::string mode = r.node.attributes.string_or("mode", "constant");
   if (mode == "constant" || mode == "reflect") return std::nullopt;
-  return Refusal{"pad.mode", fmt::format("mode {} (spec/sdk.md C.2)", mode)};
+  return Refusal{"pad.mode", fmt::format("mode {} (sdk.md C.2)", mode)};
 }
 
 std::optional<Refusal> power(const Rule& r) {
   const Tensor* exponent = r.node.inputs.size() > 1 ? r.graph.constant(r.node.inputs[1]) : nullptr;
   if (exponent == nullptr || exponent->elements() != 1)
-    return Refusal{"pow.exponent", "the exponent is no constant scalar (spec/sdk.md C.2)"};
+    return Refusal{"pow.exponent", "the exponent is no constant scalar (sdk.md C.2)"};
   constexpr std::array kLegal = {0.0, 1.0, 2.0, 3.0, 0.5, -0.5};
   const double e = to_doubles(exponent->view())[0];
   if (std::find(kLegal.begin(), kLegal.end(), e) == kLegal.end())
-    return Refusal{"pow.exponent", fmt::format("exponent {}, the NPU has 0, 1, 2, 3, 0.5, -0.5 (spec/sdk.md C.2)", e)};
+    return Refusal{"pow.exponent", fmt::format("exponent {}, the NPU has 0, 1, 2, 3, 0.5, -0.5 (sdk.md C.2)", e)};
   return std::nullopt;
 }
 
@@ -231,8 +231,8 @@ std::optional<Refusal> family_rule(const Rule& r) {
   if (op == "Resize")
     return Refusal{
         "resize.factor.max",
-        "the NPU resizes by whole factors 2 to 8 where that is exactly a transposed convolution (spec/sdk.md C.2)"};
-  if (op == "Where") return Refusal{"npu.dtypes", "its mask is boolean (spec/sdk.md C.1)"};
+        "the NPU resizes by whole factors 2 to 8 where that is exactly a transposed convolution (sdk.md C.2)"};
+  if (op == "Where") return Refusal{"npu.dtypes", "its mask is boolean (sdk.md C.1)"};
   if (kMovement.contains(op) || is_activation(op) || kHalfOnly.contains(op)) return std::nullopt;
   return r.unsupported("the optimiser leaves it to the CPU");
 }
@@ -256,7 +256,7 @@ std::optional<Refusal> npu_refuses(const Graph& graph, const Node& node, const t
   for (const ValueId id : node.outputs) {
     if (id.valid() && !is_float(graph.value(id).dtype)) {
       return Refusal{"npu.dtypes",
-                     fmt::format("its result is {}, the NPU computes on int8, int16 and half floats (spec/sdk.md C.1)",
+                     fmt::format("its result is {}, the NPU computes on int8, int16 and half floats (sdk.md C.1)",
                                  dtype_name(graph.value(id).dtype))};
     }
   }
@@ -268,7 +268,7 @@ std::optional<Refusal> npu_refuses(const Graph& graph, const Node& node, const t
     if (auto refusal = rule.at_most("npu.rank.max", rule.shape(0).rank(), "the rank")) return refusal;
   }
   if (!target.npu_runs(node.op, dtype_of_format(format))) {
-    return Refusal{"npu.ops", fmt::format("the NPU of {} has no {} in {} (spec/sdk.md C.2)", target.title, node.op,
+    return Refusal{"npu.ops", fmt::format("the NPU of {} has no {} in {} (sdk.md C.2)", target.title, node.op,
                                           format_name(format))};
   }
   return family_rule(rule);

@@ -12,7 +12,7 @@ namespace openrknn::quant {
 
 struct Refusal {
   std::string limit;   // "conv.kernel.max"
-  std::string reason;  // "kernel 33 x 33, at most 31 (spec/sdk.md C.2)"
+  std::string reason;  // "kernel 33 x 33, at most 31 (sdk.md C.2)"
 };
 
 // nullopt: it may.

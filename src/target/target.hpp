@@ -16,7 +16,7 @@ namespace openrknn::target {
 // A number of the hardware or of the vendor's documents that decides something, with where it is written.
 struct Limit {
   int64_t value = 0;
-  std::string source;  // "spec/sdk.md C.2", ...
+  std::string source;  // "sdk.md C.2", ...
 };
 
 struct Cbuf {
@@ -37,7 +37,7 @@ struct Lanes {
 struct Target {
   std::string name;
   std::string title;  // "RK3588"
-  std::string group;  // "A", "B", "C", "D" of spec/sdk.md 0.3
+  std::string group;  // "A", "B", "C", "D" of sdk.md 0.3
   int cores = 1;
   std::map<std::string, int64_t> macs_per_cycle;  // by dtype name, one core
   double clock_mhz = 1000;
