@@ -16,9 +16,12 @@ constexpr int64_t kMostFoldedBytes = int64_t{64} << 20;
 
 Error refusal(ErrorCode code, std::string why) { return Error{code, "cannot import a node", "", std::move(why), ""}; }
 
-// Keeps what a reader of the list of failures needs: the reason, without the prefix that names the node.
+// Keeps what a reader of the list of failures needs: the reason, and the attribute where one is to blame, without the
+// prefix that names the node.
 Error bare(const Error& error) {
   std::string why = error.why.empty() ? error.what : error.why;
+  const size_t attribute = error.where.rfind("attribute '");
+  if (attribute != std::string::npos) why = error.where.substr(attribute) + ": " + why;
   return refusal(error.code, std::move(why));
 }
 

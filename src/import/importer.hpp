@@ -26,6 +26,9 @@ struct Imported {
   Format format = Format::kUnknown;
   int64_t opset = 0;                  // of ONNX's own domain
   std::vector<std::string> warnings;  // non-finite weights, ...
+  // Outputs that the file declares as float16 or float64 but that are computed in float32: what a golden run gives them
+  // back as. (bfloat16 stays float32: numpy has no such type.)
+  std::map<std::string, DType, std::less<>> declared_outputs;
 };
 
 Format detect_format(const std::string& path);

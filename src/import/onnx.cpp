@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/text.hpp"
 #include "import/importer.hpp"
@@ -115,6 +116,12 @@ Status OnnxImporter::read_header() {
   }
   result_.opset = scope_.opsets.contains("") ? scope_.opsets.at("") : 1;
   if (result_.opset < 1) return malformed("opset_import", fmt::format("opset {} does not exist", result_.opset));
+  if (result_.opset < kOldestOpset) {
+    result_.warnings.push_back(
+        fmt::format("opset {} is older than {}, the oldest that is supported: operators are read with the meaning of "
+                    "opset {} where the two are not told apart; convert the model to a newer opset",
+                    result_.opset, kOldestOpset, kOldestOpset));
+  }
   if (result_.opset > kNewestOpset) {
     result_.warnings.push_back(fmt::format(
         "opset {} is newer than {}, the newest that is known: operators are read with the meaning of opset {}",
@@ -177,13 +184,22 @@ Status OnnxImporter::select_outputs() {
   if (outputs_.empty()) {
     for (const auto& output : model_.graph().output()) outputs_.push_back(output.name());
   }
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    if (!known_.contains(outputs_[i])) return malformed(fmt::format("output '{}'", outputs_[i]), "no node produces it");
-    if (std::find(outputs_.begin(), outputs_.begin() + static_cast<std::ptrdiff_t>(i), outputs_[i]) !=
-        outputs_.begin() + static_cast<std::ptrdiff_t>(i)) {
-      return malformed(fmt::format("output '{}'", outputs_[i]), "it is listed twice", "list it once");
+  const bool cut = !options_.outputs.empty();
+  std::vector<std::string> once;
+  for (const std::string& name : outputs_) {
+    if (!known_.contains(name)) return malformed(fmt::format("output '{}'", name), "no node produces it");
+    if (std::find(once.begin(), once.end(), name) == once.end()) {
+      once.push_back(name);
+    } else if (cut) {
+      return Error{ErrorCode::kInvalidArgument, "an output is named twice", path_,
+                   fmt::format("--output names '{}' more than once", name), "name it once"};
+    } else {
+      // The same tensor again: results are told apart by name, so one is all there is to give.
+      result_.warnings.push_back(
+          fmt::format("output '{}' is listed more than once in the model; it is given once", name));
     }
   }
+  outputs_ = std::move(once);
   NameSet given;
   for (const auto& [name, dims] : options_.inputs) given.insert(name);
   for (const auto& [name, value] : options_.input_values) given.insert(name);
@@ -351,9 +367,24 @@ void OnnxImporter::check_declared(const onnx::NodeProto& node) {
       agrees = type->dims[i] < 0 || type->dims[i] == (*shape)[static_cast<int>(i)];
     if (!agrees) {
       nodes_.note_failure(fmt::format("node '{}' ({}): the file declares shape {} for '{}', the operator gives {}",
-                                      label_of(node), node.op_type(), to_string(*type), name, shape->to_string()));
+                                      label_of(node), node.op_type(), to_string(*type), name, shape->to_string()),
+                          ErrorCode::kFormat);
     }
   }
+}
+
+// What the user can do depends on the kinds of failures.
+std::string hint_for(std::set<ErrorCode> codes) {
+  std::vector<std::string> hints;
+  if (codes.erase(ErrorCode::kNotFound) > 0) hints.emplace_back("put the missing data files beside the model");
+  if (codes.erase(ErrorCode::kFormat) + codes.erase(ErrorCode::kShape) + codes.erase(ErrorCode::kInvalidArgument) > 0)
+    hints.emplace_back("repair the model, or export it again: what the file says of these nodes cannot be");
+  if (codes.erase(ErrorCode::kResource) > 0) hints.emplace_back("give smaller shapes");
+  if (!codes.empty())
+    hints.emplace_back("cut the graph before them (--output NAME), or export the model with other operators");
+  std::string text;
+  for (const std::string& hint : hints) text += (text.empty() ? "" : "; ") + hint;
+  return text;
 }
 
 Status OnnxImporter::report_failures() const {
@@ -363,7 +394,7 @@ Status OnnxImporter::report_failures() const {
   for (const auto& line : failures) lines += "\n  " + line;
   return Error{ErrorCode::kUnsupported,
                fmt::format("{} node{} cannot be imported", failures.size(), failures.size() == 1 ? "" : "s"), path_,
-               lines + "\n", "cut the graph before them (--output NAME), or export the model with other operators"};
+               lines + "\n", hint_for(nodes_.failure_codes())};
 }
 
 Status OnnxImporter::finish() {
@@ -373,6 +404,10 @@ Status OnnxImporter::finish() {
     if (!value.ok()) return value.error().within(path_);
     if (!*value) return malformed(fmt::format("output '{}'", name), "no node produces it");
     graph.add_output(**value);
+    const DeclaredType* type = declared(name);
+    const bool narrowed = type != nullptr && (type->dtype == DType::kFloat16 || type->dtype == DType::kFloat64);
+    if (narrowed && graph.value(**value).dtype == DType::kFloat32)
+      result_.declared_outputs.emplace(graph.value(**value).name, type->dtype);
   }
   builder_.remove_dead();
   if (reader_.promoted()) result_.warnings.push_back("float16, bfloat16 and float64 tensors are computed in float32");

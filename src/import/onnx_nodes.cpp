@@ -145,7 +145,10 @@ void NodeImporter::note_uses(const NodeList& nodes, const std::vector<int>& orde
   }
 }
 
-void NodeImporter::note_failure(std::string text) { failures_.push_back(std::move(text)); }
+void NodeImporter::note_failure(std::string text, ErrorCode code) {
+  failures_.push_back(std::move(text));
+  failure_codes_.insert(code);
+}
 
 void NodeImporter::bind(const std::string& name, ValueId value, Scope& scope) {
   if (!name.empty() && value.valid()) scope.values.insert_or_assign(name, value);
@@ -399,7 +402,8 @@ void NodeImporter::import_nodes(const NodeList& nodes, const std::vector<int>& o
       const Error& error = status.error();
       const bool names_tensor = error.where.starts_with("tensor");
       note_failure(fmt::format("node '{}' ({}): {}{}", label_of(node), node.op_type(),
-                               names_tensor ? error.where + ": " : "", error.why));
+                               names_tensor ? error.where + ": " : "", error.why),
+                   error.code);
       bind_unknown(node, scope);
     }
     if (after) after(node);

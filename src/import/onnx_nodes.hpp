@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,9 @@ class NodeImporter {
   Result<std::optional<ValueId>> find(const std::string& name, Scope& scope);
   // "node 'n' (Op): reason", one each.
   const std::vector<std::string>& failures() const { return failures_; }
-  void note_failure(std::string text);
+  // What kinds of failures there are: they decide what the user can do about them.
+  const std::set<ErrorCode>& failure_codes() const { return failure_codes_; }
+  void note_failure(std::string text, ErrorCode code);
   const std::vector<std::string>& non_finite() const { return non_finite_; }
   // Reads the initializers of a graph into a scope; error for two of one name.
   static Status add_initializers(const onnx::GraphProto& graph, Scope& scope);
@@ -63,6 +66,7 @@ class NodeImporter {
   GraphBuilder& builder_;
   TensorReader& reader_;
   std::vector<std::string> failures_;
+  std::set<ErrorCode> failure_codes_;
   std::vector<std::string> non_finite_;
   std::map<std::string, const onnx::FunctionProto*, std::less<>> functions_;
   int64_t imported_ = 0;

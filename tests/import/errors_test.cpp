@@ -44,6 +44,44 @@ TEST(BadFile, IsToldApart) {
   expect_parts(why(folder.write("m.pt", "PK\x03\x04zip")), {"TorchScript"});
 }
 
+TEST(BadModel, HintsFitTheFailure) {
+  ModelBuilder b;
+  b.input("x", {1, 3, 8, 8}).output("y");
+  b.floats("w", {1, 3, 1, 1}, {1, 2, 3});
+  set_ints(b.node("Conv", {"x", "w"}, {"y"}), "strides", {0, 1});
+  const std::string broken = failure(b);
+  expect_parts(broken, {"attribute 'strides'", "value 0 is outside", "repair the model"});
+  EXPECT_EQ(broken.find("cut the graph"), std::string::npos) << broken;
+
+  ModelBuilder missing;
+  missing.input("x", {1, 4}).output("y");
+  auto* data = missing.graph().add_initializer();
+  data->set_name("w");
+  data->set_data_type(1);
+  data->add_dims(4);
+  data->set_data_location(1);
+  auto* entry = data->add_external_data();
+  entry->set_key("location");
+  entry->set_value("none.bin");
+  missing.node("Add", {"x", "w"}, {"y"});
+  const std::string absent = failure(missing);
+  expect_parts(absent, {"none.bin", "put the missing data files beside the model"});
+  EXPECT_EQ(absent.find("cut the graph"), std::string::npos) << absent;
+
+  ModelBuilder unknown;
+  unknown.input("x", {1, 4}).output("y");
+  unknown.node("Wobble", {"x"}, {"y"});
+  expect_parts(failure(unknown), {"Wobble", "cut the graph"});
+}
+
+TEST(BadModel, AnOutputNamedTwice) {
+  ImportOptions options;
+  options.outputs = {"y", "y"};
+  const std::string text = failure(relu_model(), options);
+  expect_parts(text, {"--output", "'y'", "once"});
+  EXPECT_EQ(text.find("malformed"), std::string::npos);
+}
+
 TEST(BadFile, CutAnywhereIsAnError) {
   ModelBuilder b = relu_model();
   b.floats("w", {4}, {1, 2, 3, 4});
