@@ -21,6 +21,25 @@ Error io_error(const char* what, const std::string& path, int code, const char* 
   return Error{kind, what, path, std::strerror(code), hint};
 }
 
+// The file that a rename may replace: `path` itself, or what it links to: the link keeps its place. What is no regular
+// file (a pipe, a device) is refused.
+Result<std::string> replaceable(const std::string& path) {
+  namespace fs = std::filesystem;
+  const char* const hint = "give the path of a regular file or of a new one";
+  std::error_code code;
+  const fs::file_status link = fs::symlink_status(path, code);
+  if (link.type() == fs::file_type::none || link.type() == fs::file_type::not_found) return path;
+  if (link.type() == fs::file_type::symlink) {
+    const fs::path target = fs::canonical(path, code);
+    if (code) return Error{ErrorCode::kIo, "cannot write the file", path, "it is a symbolic link to nothing", hint};
+    if (fs::is_regular_file(target, code)) return target.string();
+  } else if (link.type() == fs::file_type::regular) {
+    return path;
+  }
+  return Error{ErrorCode::kIo, "cannot write the file", path,
+               fs::is_directory(path, code) ? "it is a folder" : "it is not a regular file", hint};
+}
+
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
@@ -73,7 +92,8 @@ Result<std::string> read_text_file(const std::string& path) {
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
+Status write_file_atomically(const std::string& given, std::span<const std::byte> bytes) {
+  OPENRKNN_TRY(const std::string path, replaceable(given));
   const std::string temporary = path + ".tmp" + std::to_string(::getpid());
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return io_error("cannot create the file", path, errno, "give a path in an existing, writable folder");
