@@ -32,27 +32,43 @@ std::string resolved(const std::filesystem::path& folder, const std::string& nam
   return path.is_absolute() ? name : (folder / path).string();
 }
 
-}  // namespace
-
-Result<std::vector<Sample>> read_dataset(const std::string& path, size_t inputs) {
+Result<std::vector<Sample>> read_samples(const std::string& path) {
   OPENRKNN_TRY(const std::string text, read_text_file(path));
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::vector<Sample> samples;
-  std::vector<std::string> missing;
-  std::vector<std::string> uneven;
   int number = 0;
   for (std::string& line : split(text, '\n')) {
     ++number;
     if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // byte order mark
     Sample sample{number, words_of(line)};
     if (sample.files.empty() || sample.files[0].starts_with('#')) continue;
-    if (sample.files.size() != inputs) uneven.push_back(fmt::format("line {} ({})", number, sample.files.size()));
-    for (std::string& file : sample.files) {
-      file = resolved(folder, file);
-      std::error_code ignored;
-      if (!std::filesystem::is_regular_file(file, ignored)) missing.push_back(fmt::format("line {}: {}", number, file));
-    }
+    for (std::string& file : sample.files) file = resolved(folder, file);
     samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+}  // namespace
+
+std::vector<std::string> dataset_files(const std::string& path) {
+  std::vector<std::string> files;
+  const auto samples = read_samples(path);
+  if (!samples.ok()) return files;
+  for (const Sample& sample : *samples) files.insert(files.end(), sample.files.begin(), sample.files.end());
+  return files;
+}
+
+Result<std::vector<Sample>> read_dataset(const std::string& path, size_t inputs) {
+  OPENRKNN_TRY(const std::vector<Sample> samples, read_samples(path));
+  std::vector<std::string> missing;
+  std::vector<std::string> uneven;
+  for (const Sample& sample : samples) {
+    if (sample.files.size() != inputs) uneven.push_back(fmt::format("line {} ({})", sample.line, sample.files.size()));
+    for (const std::string& file : sample.files) {
+      std::error_code ignored;
+      if (!std::filesystem::is_regular_file(file, ignored))
+        missing.push_back(fmt::format("line {}: {}", sample.line, file));
+    }
   }
   if (samples.empty()) return list_error(ErrorCode::kFormat, path, "it names no samples", "write one sample a line");
   if (!uneven.empty()) {

@@ -16,5 +16,7 @@ struct Sample {
 // Blank lines and lines that start with '#' are skipped. Missing files are all reported in one error, with line
 // numbers; lines with another number of files than `inputs` too. A list without samples is an error.
 Result<std::vector<Sample>> read_dataset(const std::string& path, size_t inputs);
+// Every file that the list names, there or not; nothing when the list cannot be read.
+std::vector<std::string> dataset_files(const std::string& path);
 
 }  // namespace openrknn::io
