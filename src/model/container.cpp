@@ -91,6 +91,9 @@ Status check_magic(std::span<const std::byte> bytes, const std::string& name) {
                  "it was made by the vendor's toolkit (magic RKNN); its format is closed and openrknn does not read it",
                  "build a file from the source model: openrknn build MODEL -o OUT.rknn --target SOC"};
   }
+  const std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 32));
+  if (head.starts_with("version https://git-lfs"))
+    return refuse(name, "this is a Git LFS pointer, not the file itself", "run 'git lfs pull' in its repository");
   return refuse(name, bytes.empty() ? "the file is empty" : "it does not start like a .rknn file",
                 "give a file that openrknn build has written");
 }
@@ -150,13 +153,13 @@ Result<Program> read_description(std::span<const std::byte> bytes, const Section
   const size_t size = ZSTD_decompress(text.data(), text.size(), packed.data(), packed.size());
   if (ZSTD_isError(size) != 0 || size != text.size()) return refuse(name, "its description cannot be decompressed");
   auto program = parse_description(text);
-  if (!program.ok()) program.error().within(name + ": ");
+  if (!program.ok()) program.error().within(name);
   return program;
 }
 
 Result<Program> finish(Program program, WeightStore weights, const std::string& name) {
   program.weights = std::make_shared<const WeightStore>(std::move(weights));
-  if (auto status = validate(program); !status.ok()) return status.error().within(name + ": ");
+  if (auto status = validate(program); !status.ok()) return status.error().within(name);
   return program;
 }
 
