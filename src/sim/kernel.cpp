@@ -37,7 +37,7 @@ class KernelRunner final : public Runner {
       outputs.push_back(view);
     }
     if (auto status = kernel_({inputs, outputs, task_.attributes}); !status.ok())
-      return status.error().within(task_.name + ": ");
+      return status.error().within(task_.name);
     for (size_t i = 0; i < outputs.size(); ++i) finish(context, task_.outputs[i], outputs[i]);
     return {};
   }
