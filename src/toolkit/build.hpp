@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ namespace openrknn::facade {
 // Refuses unknown values with the known ones, and values that openrknn has not got yet with a clear word.
 Status check_config(const toolkit::Config& config);
 
+// Of a source file, as the provenance of a program holds it.
+std::string checksum_text(std::span<const std::byte> bytes);
+
 // The samples of a calibration list as graph inputs, mean and std applied; read one by one.
 class SampleReader {
  public:
@@ -29,6 +33,9 @@ class SampleReader {
   size_t count() const { return samples_.size(); }
 
  private:
+  std::string place(size_t index) const;  // "LIST line N"
+  Status check_finite(size_t index, const std::string& input, const Tensor& tensor) const;
+
   std::vector<io::Sample> samples_;
   std::string list_;
   Infos inputs_;

@@ -1,4 +1,7 @@
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "toolkit/build.hpp"
 
@@ -28,12 +31,28 @@ Result<SampleReader> SampleReader::open(const std::string& dataset, const Infos&
   return reader;
 }
 
+std::string SampleReader::place(size_t index) const { return list_ + " line " + std::to_string(samples_[index].line); }
+
+// Ranges and distances of such data mean nothing.
+Status SampleReader::check_finite(size_t index, const std::string& input, const Tensor& tensor) const {
+  if (tensor.dtype() != DType::kFloat32) return {};
+  const auto data = tensor.as<float>();
+  const auto bad = std::find_if(data.begin(), data.end(), [](float x) { return !std::isfinite(x); });
+  if (bad == data.end()) return {};
+  const auto at = std::find_if(inputs_.begin(), inputs_.end(), [&](const auto& i) { return i.name == input; });
+  const std::string& file = samples_[index].files[static_cast<size_t>(at - inputs_.begin())];
+  return Error{ErrorCode::kInvalidArgument, "cannot use the sample", place(index) + ": " + file,
+               fmt::format("element {} of input \"{}\" is {}{}", bad - data.begin(), input, *bad,
+                           mean_.contains(input) || std_dev_.contains(input) ? " after mean and std" : ""),
+               "give finite data, and a std that does not overflow it"};
+}
+
 Result<Tensors> SampleReader::read_raw(size_t index) const {
   Tensors tensors;
   const io::Sample& sample = samples_[index];
   for (size_t i = 0; i < inputs_.size(); ++i) {
     auto tensor = load_file(sample.files[i], inputs_[i], bgr_[i], toolkit::DataLayout::kModel);
-    if (!tensor.ok()) return tensor.error().within(list_ + " line " + std::to_string(sample.line) + ": ");
+    if (!tensor.ok()) return tensor.error().within(place(index));
     tensors.insert_or_assign(inputs_[i].name, std::move(tensor).value());
   }
   return tensors;
@@ -43,6 +62,7 @@ Result<Tensors> SampleReader::read(size_t index) const {
   OPENRKNN_TRY(Tensors tensors, read_raw(index));
   for (const auto& info : inputs_) {
     OPENRKNN_TRY(tensors[info.name], normalize(tensors[info.name], info, mean_, std_dev_));
+    OPENRKNN_CHECK_OK(check_finite(index, info.name, tensors[info.name]));
   }
   return tensors;
 }
