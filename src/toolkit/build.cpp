@@ -30,7 +30,7 @@ Result<std::string> provenance(const std::string& path, const import::Imported& 
   nlohmann::ordered_json json;
   json["tool"] = "openrknn " OPENRKNN_VERSION;
   json["source"] = {{"file", std::filesystem::path(path).filename().string()},
-                    {"checksum", fmt::format("{:016x}", checksum(file.bytes()))},
+                    {"checksum", checksum_text(file.bytes())},
                     {"opset", imported.opset}};
   auto& c = json["config"];
   c["target"] = to_lower(config.target);
@@ -134,6 +134,8 @@ void warn(std::vector<std::string>& warnings, std::string text) {
 }
 
 }  // namespace
+
+std::string checksum_text(std::span<const std::byte> bytes) { return fmt::format("{:016x}", checksum(bytes)); }
 
 Result<std::vector<std::string>> check_values(const Graph& graph, const quant::Placement& placement,
                                               const Tensors& sample) {
