@@ -46,12 +46,11 @@ Result<std::vector<toolkit::Output>> run(toolkit::Program::State& state, const t
   sim::RunOptions run_options;
   run_options.strict = options.strict;
   run_options.raw_outputs = options.raw_outputs;
-  Tensors results;
-  if (options.dump_dir.empty()) {
-    OPENRKNN_TRY(results, machine->run(inputs, run_options));
-  } else {
-    OPENRKNN_TRY(results, analysis::run_and_dump(*machine, program, inputs, run_options, options.dump_dir));
-  }
+  auto run = options.dump_dir.empty()
+                 ? machine->run(inputs, run_options)
+                 : analysis::run_and_dump(*machine, program, inputs, run_options, options.dump_dir);
+  if (!run.ok()) return state.path.empty() ? run.error() : run.error().within(state.path);
+  const Tensors results = std::move(run).value();
   std::vector<toolkit::Output> outputs;
   for (const model::Port& port : program.outputs) {
     toolkit::Output output{port.name, to_public(results.at(port.name).view()), {}, {}};
@@ -85,7 +84,7 @@ Result<Program> Program::load(const std::string& path) {
   state->inputs = facade::port_infos(state->program.inputs);
   state->outputs = facade::port_infos(state->program.outputs);
   auto machine = state->loaded_machine();
-  if (!machine.ok()) return facade::to_public(machine.error().within(path + ": "));
+  if (!machine.ok()) return facade::to_public(machine.error().within(path));
   state->load_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return Program(std::move(state));
 }
