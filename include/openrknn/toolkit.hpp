@@ -396,7 +396,8 @@ class OPENRKNN_API Model {
 
 OPENRKNN_API std::string version();
 OPENRKNN_API std::vector<TargetInfo> targets();
-// True when the file is a .rknn by content or by name: Program::load is the function for it, Model::load for others.
+// True when the file is a .rknn by content or by name (it need not be a sound one): Program::load is the function for
+// it, Model::load for others.
 OPENRKNN_API bool is_program_file(const std::string& path);
 // The inputs of a source model before anything is bound: open dimensions are -1.
 OPENRKNN_API Result<std::vector<TensorInfo>> model_inputs(const std::string& path);
@@ -421,6 +422,10 @@ OPENRKNN_API Status write_outputs(const std::string& folder, const std::vector<O
                                   const std::vector<TensorInfo>& infos, DataLayout layout = DataLayout::kModel);
 // The JSON list of outputs.json.
 OPENRKNN_API std::string outputs_to_json(const std::vector<Output>& outputs);
+// The files that write_outputs writes for outputs of these names.
+OPENRKNN_API std::vector<std::string> output_paths(const std::string& folder, const std::vector<TensorInfo>& infos);
+// Every file that a calibration list names; nothing when it cannot be read.
+OPENRKNN_API std::vector<std::string> dataset_files(const std::string& path);
 // Seeded random inputs in each input's range.
 OPENRKNN_API Tensors seeded_inputs(const Model& model, uint64_t seed);
 OPENRKNN_API Tensors seeded_inputs(const Program& program, uint64_t seed);

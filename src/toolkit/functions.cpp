@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "base/parallel.hpp"
 #include "base/text.hpp"
+#include "io/dataset.hpp"
 #include "io/npy.hpp"
 #include "model/container.hpp"
 #include "target/target.hpp"
@@ -20,12 +21,18 @@
 namespace openrknn::facade {
 namespace {
 
-// DIR/<output>.npy, made unique without regard to case: some file systems have none.
-std::vector<std::string> output_files(const std::vector<toolkit::Output>& outputs) {
+// File systems end at 255 bytes; number, ending and the temporary name need some of them.
+constexpr size_t kLongestStem = 200;
+
+// DIR/<output>.npy, made unique without regard to case: some file systems have none. Of a long name the end is kept,
+// which tells more than its beginning.
+template <typename Named>
+std::vector<std::string> output_files(const std::vector<Named>& outputs) {
   std::vector<std::string> files;
   std::set<std::string> taken;
   for (const auto& output : outputs) {
-    const std::string stem = file_name_of(output.name).empty() ? "output" : file_name_of(output.name);
+    std::string stem = file_name_of(output.name);
+    if (stem.size() > kLongestStem) stem.erase(0, stem.size() - kLongestStem);
     std::string file = stem + ".npy";
     for (int n = 1; !taken.insert(to_lower(file)).second; ++n) file = stem + "_" + std::to_string(n) + ".npy";
     files.push_back(std::move(file));
@@ -84,8 +91,19 @@ std::vector<TargetInfo> targets() {
   return infos;
 }
 
+std::vector<std::string> output_paths(const std::string& folder, const std::vector<TensorInfo>& infos) {
+  const std::filesystem::path base(folder);
+  std::vector<std::string> paths{(base / "outputs.json").string()};
+  for (const std::string& file : facade::output_files(infos)) paths.push_back((base / file).string());
+  return paths;
+}
+
+std::vector<std::string> dataset_files(const std::string& path) { return io::dataset_files(path); }
+
 bool is_program_file(const std::string& path) {
   if (to_lower(path).ends_with(".rknn")) return true;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;  // opening a pipe would wait for its writer
   std::ifstream file(path, std::ios::binary);
   std::array<char, 64> head{};
   file.read(head.data(), head.size());
