@@ -207,7 +207,7 @@ BuildPlan read(const YAML::Node& root, const std::filesystem::path& folder) {
 toolkit::Result<BuildPlan> read_config_file(const std::string& path) {
   const auto error = [&](const std::string& where, const std::string& why) {
     return tk::Error{tk::ErrorCode::kFormat, "cannot read the configuration", where.empty() ? path : path + " " + where,
-                     why, "see the keys of rknn_convert in docs/"};
+                     why, "docs/CONFIG.md lists the keys"};
   };
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return error("", "it is a folder");
