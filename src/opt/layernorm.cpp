@@ -85,7 +85,7 @@ std::optional<Tensor> following(const Graph& graph, ValueId& result, std::string
   const NodeId reader = only_reader(graph, result);
   if (!reader.valid() || graph.node(reader).op != op || has_activation(graph.node(reader))) return std::nullopt;
   const Node& node = graph.node(reader);
-  const auto tensor = of_shape(graph, node.inputs[node.inputs[0] == result ? 1 : 0], wanted);
+  auto tensor = of_shape(graph, node.inputs[node.inputs[0] == result ? 1 : 0], wanted);
   if (tensor) result = node.outputs[0];
   return tensor;
 }

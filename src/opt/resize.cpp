@@ -53,8 +53,8 @@ bool repeats_elements(const Graph& graph, const Node& node, const std::vector<in
   const auto got = (*resized)[0].as<float>();
   for (int64_t y = 0; y < height * scale_y; ++y) {
     for (int64_t x = 0; x < width * scale_x; ++x) {
-      const auto wanted = static_cast<float>(y / scale_y * width + x / scale_x);
-      if (got[static_cast<size_t>(y * width * scale_x + x)] != wanted) return false;
+      const int64_t source = y / scale_y * width + x / scale_x;
+      if (got[static_cast<size_t>(y * width * scale_x + x)] != static_cast<float>(source)) return false;
     }
   }
   return true;
