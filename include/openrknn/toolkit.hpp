@@ -271,7 +271,7 @@ struct ModelReport {
   std::vector<TensorInfo> inputs, outputs;
   std::map<std::string, int64_t> nodes;  // operator -> count
   int64_t parameters = 0;
-  int64_t macs = 0;
+  int64_t macs = 0;  // -1: not known, because the model cannot be imported (only from inspect_model_file)
 };
 
 struct TaskReport {
@@ -401,6 +401,9 @@ OPENRKNN_API std::vector<TargetInfo> targets();
 OPENRKNN_API bool is_program_file(const std::string& path);
 // The inputs of a source model before anything is bound: open dimensions are -1.
 OPENRKNN_API Result<std::vector<TensorInfo>> model_inputs(const std::string& path);
+// What a source model file says of itself, for models that Model::load refuses (unknown operators, open dimensions):
+// operators as in the file, shapes as declared, open dimensions -1, macs -1.
+OPENRKNN_API Result<ModelReport> inspect_model_file(const std::string& path);
 
 // "FILE" or "NAME=FILE" against the inputs' names (longest match; without a name in order), as (name, file) pairs. An
 // input without a file and a file without an input are errors.

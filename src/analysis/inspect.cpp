@@ -102,6 +102,16 @@ toolkit::ModelReport inspect_graph(const import::Imported& imported) {
   return report;
 }
 
+toolkit::ModelReport inspect_signature(const import::Signature& signature) {
+  toolkit::ModelReport report;
+  report.format = format_name(signature.format);
+  report.opset = signature.opset;
+  report.nodes = signature.nodes;
+  report.parameters = signature.parameters;
+  report.macs = -1;
+  return report;
+}
+
 int64_t task_bytes(const model::Program& program, const model::Task& task) {
   std::set<int> tensors(task.inputs.begin(), task.inputs.end());
   tensors.insert(task.outputs.begin(), task.outputs.end());

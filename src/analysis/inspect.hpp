@@ -4,6 +4,7 @@
 #include <string>
 
 #include "import/importer.hpp"
+#include "import/signature.hpp"
 #include "model/program.hpp"
 #include "openrknn/toolkit.hpp"
 
@@ -11,6 +12,8 @@ namespace openrknn::analysis {
 
 // Inputs and outputs are filled in by the caller.
 toolkit::ModelReport inspect_graph(const import::Imported& imported);
+// Of a model that cannot be imported.
+toolkit::ModelReport inspect_signature(const import::Signature& signature);
 toolkit::ProgramReport inspect_program(const model::Program& program);
 // Bytes that a task reads and writes: its tensors and constants, each once.
 int64_t task_bytes(const model::Program& program, const model::Task& task);

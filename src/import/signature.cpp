@@ -8,24 +8,42 @@
 namespace openrknn::import {
 namespace {
 
-std::vector<InputSignature> onnx_inputs(const onnx::GraphProto& graph) {
+PortSignature port_of(const onnx::ValueInfoProto& info) {
+  PortSignature port;
+  port.name = info.name();
+  const auto& type = info.type().tensor_type();
+  if (const auto dtype = dtype_from_onnx(type.elem_type())) port.dtype = computed_dtype(*dtype);
+  for (const auto& dim : type.shape().dim()) {
+    // Older exporters write 0 or -1 for "any".
+    port.dims.push_back(dim.has_dim_value() && dim.dim_value() > 0 ? dim.dim_value() : -1);
+  }
+  return port;
+}
+
+void read_ports(const onnx::GraphProto& graph, Signature& signature) {
   std::set<std::string> initializers;
   for (const auto& tensor : graph.initializer()) initializers.insert(tensor.name());
   for (const auto& tensor : graph.sparse_initializer()) initializers.insert(tensor.values().name());
-  std::vector<InputSignature> inputs;
   for (const auto& info : graph.input()) {
-    if (initializers.count(info.name()) != 0) continue;
-    InputSignature input;
-    input.name = info.name();
-    const auto& type = info.type().tensor_type();
-    if (const auto dtype = dtype_from_onnx(type.elem_type())) input.dtype = computed_dtype(*dtype);
-    for (const auto& dim : type.shape().dim()) {
-      // Older exporters write 0 or -1 for "any".
-      input.dims.push_back(dim.has_dim_value() && dim.dim_value() > 0 ? dim.dim_value() : -1);
-    }
-    inputs.push_back(std::move(input));
+    if (initializers.count(info.name()) == 0) signature.inputs.push_back(port_of(info));
   }
-  return inputs;
+  for (const auto& info : graph.output()) signature.outputs.push_back(port_of(info));
+}
+
+bool is_onnx_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+
+void read_counts(const onnx::ModelProto& model, Signature& signature) {
+  for (const auto& set : model.opset_import()) {
+    if (is_onnx_domain(set.domain())) signature.opset = set.version();
+  }
+  for (const auto& node : model.graph().node())
+    ++signature.nodes[is_onnx_domain(node.domain()) ? node.op_type() : node.domain() + "." + node.op_type()];
+  for (const auto& tensor : model.graph().initializer()) {
+    const auto dtype = dtype_from_onnx(tensor.data_type());
+    const std::vector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+    const auto shape = Shape::make(dims);
+    if (dtype && is_float(*dtype) && shape.ok()) signature.parameters += shape->elements();
+  }
 }
 
 }  // namespace
@@ -44,7 +62,9 @@ Result<Signature> read_signature(const std::string& path) {
     return signature;
   }
   OPENRKNN_TRY(const onnx::ModelProto model, load_onnx(path));
-  signature.inputs = onnx_inputs(model.graph());
+  signature.format = Format::kOnnx;
+  read_ports(model.graph(), signature);
+  read_counts(model, signature);
   return signature;
 }
 

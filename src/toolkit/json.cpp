@@ -74,13 +74,10 @@ std::string to_json(const BenchReport& report) {
 }
 
 std::string to_json(const ModelReport& report) {
-  return text({{"format", report.format},
-               {"opset", report.opset},
-               {"inputs", infos(report.inputs)},
-               {"outputs", infos(report.outputs)},
-               {"nodes", report.nodes},
-               {"parameters", report.parameters},
-               {"macs", report.macs}});
+  Json json{{"format", report.format},          {"opset", report.opset}, {"inputs", infos(report.inputs)},
+            {"outputs", infos(report.outputs)}, {"nodes", report.nodes}, {"parameters", report.parameters}};
+  if (report.macs >= 0) json["macs"] = report.macs;  // absent: not known
+  return text(json);
 }
 
 std::string to_json(const ProgramReport& report) {

@@ -59,16 +59,26 @@ Result<Tensors> golden_inputs(const Graph& graph, const toolkit::Tensors& given)
   return inputs;
 }
 
-Result<std::vector<toolkit::Output>> golden_run(const Graph& graph, const toolkit::Tensors& given) {
+Result<std::vector<toolkit::Output>> golden_run(const import::Imported& imported, const toolkit::Tensors& given) {
+  const Graph& graph = imported.graph;
   OPENRKNN_TRY(const Tensors inputs, golden_inputs(graph, given));
   OPENRKNN_TRY(const eval::Evaluator evaluator, eval::Evaluator::make(graph));
   OPENRKNN_TRY(const eval::Tensors results, evaluator.run(inputs));
   std::vector<toolkit::Output> outputs;
   for (const ValueId id : graph.outputs()) {
     const std::string& name = graph.value(id).name;
-    outputs.push_back({name, to_public(results.at(name).view()), {}, {}});
+    const Tensor& result = results.at(name);
+    const auto declared = imported.declared_outputs.find(name);
+    const Tensor kept = declared == imported.declared_outputs.end() ? result : cast(result.view(), declared->second);
+    outputs.push_back({name, to_public(kept.view()), {}, {}});
   }
   return outputs;
+}
+
+std::vector<toolkit::TensorInfo> signature_infos(const std::vector<import::PortSignature>& ports) {
+  std::vector<toolkit::TensorInfo> infos;
+  for (const auto& port : ports) infos.push_back({port.name, to_public(port.dtype), port.dims, false});
+  return infos;
 }
 
 }  // namespace
@@ -90,6 +100,10 @@ Result<Model> Model::load(const std::string& path, const LoadOptions& options) {
   const Graph& graph = state->imported.graph;
   state->inputs = facade::graph_infos(graph, graph.inputs(), state->imported.format);
   state->outputs = facade::graph_infos(graph, graph.outputs(), state->imported.format);
+  for (TensorInfo& output : state->outputs) {
+    const auto declared = state->imported.declared_outputs.find(output.name);
+    if (declared != state->imported.declared_outputs.end()) output.dtype = facade::to_public(declared->second);
+  }
   for (const std::string& warning : state->imported.warnings) log_warning("{}", warning);
   return Model(std::move(state));
 }
@@ -99,7 +113,7 @@ const std::vector<TensorInfo>& Model::outputs() const { return state_->outputs; 
 const std::vector<std::string>& Model::warnings() const { return state_->imported.warnings; }
 
 Result<std::vector<Output>> Model::run(const Tensors& inputs) const {
-  return facade::to_public(facade::golden_run(state_->imported.graph, inputs));
+  return facade::to_public(facade::golden_run(state_->imported, inputs));
 }
 
 ModelReport Model::inspect() const {
@@ -126,10 +140,16 @@ Result<Program> Model::build(const Config& config, const std::string& dataset) c
 Result<std::vector<TensorInfo>> model_inputs(const std::string& path) {
   const auto signature = import::read_signature(path);
   if (!signature.ok()) return facade::to_public(signature.error());
-  std::vector<TensorInfo> infos;
-  for (const auto& input : signature->inputs)
-    infos.push_back({input.name, facade::to_public(input.dtype), input.dims, false});
-  return infos;
+  return facade::signature_infos(signature->inputs);
+}
+
+Result<ModelReport> inspect_model_file(const std::string& path) {
+  const auto signature = import::read_signature(path);
+  if (!signature.ok()) return facade::to_public(signature.error());
+  ModelReport report = analysis::inspect_signature(*signature);
+  report.inputs = facade::signature_infos(signature->inputs);
+  report.outputs = facade::signature_infos(signature->outputs);
+  return report;
 }
 
 }  // namespace openrknn::toolkit

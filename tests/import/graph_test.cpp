@@ -1,6 +1,7 @@
 // What an imported graph looks like: names, cuts, constants, folding, conditionals, functions.
 #include <gtest/gtest.h>
 
+#include "import/signature.hpp"
 #include "ir/text.hpp"
 #include "model_file.hpp"
 
@@ -31,6 +32,68 @@ ModelBuilder chain() {
   b.node("Add", {"a", "w"}, {"b"});
   b.node("Abs", {"b"}, {"c"});
   return b;
+}
+
+TEST(Import, SaysWhatPromotedOutputsAreDeclaredAs) {
+  const auto declared_as = [](int type) {
+    ModelBuilder b;
+    b.input("x", {1, 4}, type);
+    ModelBuilder::set_type(*b.graph().add_output(), "y", {1, 4}, type);
+    b.node("Relu", {"x"}, {"y"});
+    const auto imported = import_built(b);
+    EXPECT_TRUE(imported.ok()) << imported.error().message();
+    EXPECT_EQ(imported->graph.value(imported->graph.outputs()[0]).dtype, DType::kFloat32);
+    return imported->declared_outputs;
+  };
+  using Declared = std::map<std::string, DType, std::less<>>;
+  EXPECT_EQ(declared_as(10), (Declared{{"y", DType::kFloat16}}));
+  EXPECT_EQ(declared_as(11), (Declared{{"y", DType::kFloat64}}));
+  EXPECT_EQ(declared_as(16), Declared{}) << "bfloat16 is widened";
+  EXPECT_EQ(declared_as(1), Declared{});
+}
+
+TEST(Import, AnOutputListedTwiceIsGivenOnce) {
+  ModelBuilder b = chain();
+  b.output("c");
+  ASSERT_IMPORTED(imported, import_built(b));
+  EXPECT_EQ(names_of(imported->graph, imported->graph.outputs()), Names{"c"});
+  ASSERT_EQ(imported->warnings.size(), 1U);
+  EXPECT_NE(imported->warnings[0].find("'c'"), std::string::npos);
+}
+
+TEST(Import, WarnsOfOldOpsets) {
+  const auto warnings = [](int64_t opset) {
+    ModelBuilder b(opset);
+    b.input("x", {1, 4}).output("y");
+    b.node("Relu", {"x"}, {"y"});
+    const auto imported = import_built(b);
+    EXPECT_TRUE(imported.ok()) << imported.error().message();
+    return imported->warnings;
+  };
+  EXPECT_TRUE(warnings(7).empty());
+  ASSERT_EQ(warnings(6).size(), 1U);
+  EXPECT_NE(warnings(6)[0].find("opset 6"), std::string::npos);
+}
+
+TEST(Signature, SaysWhatAFileHoldsThatCannotBeImported) {
+  ModelBuilder b;
+  b.input("x", {-1, 4}).output("y");
+  b.floats("w", {4}, {1, 2, 3, 4});
+  b.node("Add", {"x", "w"}, {"a"});
+  b.node("Add", {"a", "w"}, {"b"});
+  b.node("Wobble", {"b"}, {"c"});
+  b.node("Wobble", {"c"}, {"y"}).set_domain("com.example");
+  EXPECT_FALSE(import_built(b).ok());
+  TempFolder folder;
+  const auto signature = read_signature(folder.write("m.onnx", b.bytes()));
+  ASSERT_TRUE(signature.ok()) << signature.error().message();
+  EXPECT_EQ(signature->opset, 13);
+  EXPECT_EQ(signature->nodes, (std::map<std::string, int64_t>{{"Add", 2}, {"Wobble", 1}, {"com.example.Wobble", 1}}));
+  ASSERT_EQ(signature->inputs.size(), 1U);
+  EXPECT_EQ(signature->inputs[0].dims, (std::vector<int64_t>{-1, 4}));
+  ASSERT_EQ(signature->outputs.size(), 1U);
+  EXPECT_EQ(signature->outputs[0].name, "y");
+  EXPECT_EQ(signature->parameters, 4);
 }
 
 TEST(Import, KeepsNamesAndSources) {

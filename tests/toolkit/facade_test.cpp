@@ -267,5 +267,52 @@ TEST_F(Chain, BenchCountsItsRuns) {
   EXPECT_EQ(simulated->tasks.size(), program->inspect().tasks.size());
 }
 
+// A field of a protobuf message, of less than 128 bytes; or a number below 128.
+std::string field(int number, const std::string& content) {
+  return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(content.size())} + content;
+}
+std::string field(int number, int value) { return {static_cast<char>(number << 3), static_cast<char>(value)}; }
+
+// An ONNX model of one node over a tensor of one dimension, open when it is 0.
+std::string one_node(const std::string& op, int type, int extent) {
+  const std::string dim = extent > 0 ? field(1, extent) : field(2, std::string("N"));
+  const std::string tensor = field(1, field(1, type) + field(2, field(1, dim)));
+  const std::string node = field(1, std::string("x")) + field(2, std::string("y")) + field(4, op);
+  const std::string graph = field(1, node) + field(2, std::string("g")) +
+                            field(11, field(1, std::string("x")) + field(2, tensor)) +
+                            field(12, field(1, std::string("y")) + field(2, tensor));
+  return field(1, 8) + field(7, graph) + field(8, field(2, 13));
+}
+
+TEST(GoldenRun, KeepsTheModelsType) {
+  const TempFolder folder;
+  const std::vector<std::pair<int, DType>> types{{1, DType::kFloat32}, {10, DType::kFloat16}, {11, DType::kFloat64}};
+  for (const auto& [onnx_type, dtype] : types) {
+    const auto model = Model::load(folder.write("m.onnx", one_node("Relu", onnx_type, 3)));
+    ASSERT_TRUE(model.ok()) << model.error().message();
+    EXPECT_EQ(model->outputs()[0].dtype, dtype);
+    const auto outputs = model->run({{"x", float_tensor({3}, {-1, 0.5F, 2})}});
+    ASSERT_TRUE(outputs.ok()) << outputs.error().message();
+    EXPECT_EQ(outputs->at(0).tensor.dtype, dtype);
+    EXPECT_EQ(outputs->at(0).tensor.data.size(), 3 * dtype_size(dtype));
+  }
+}
+
+TEST(InspectModelFile, DescribesWhatCannotBeLoaded) {
+  const TempFolder folder;
+  const std::string path = folder.write("m.onnx", one_node("Wobble", 1, 0));
+  EXPECT_FALSE(Model::load(path).ok());
+  const auto report = inspect_model_file(path);
+  ASSERT_TRUE(report.ok()) << report.error().message();
+  EXPECT_EQ(report->opset, 13);
+  EXPECT_EQ(report->nodes, (std::map<std::string, int64_t>{{"Wobble", 1}}));
+  ASSERT_EQ(report->inputs.size(), 1U);
+  EXPECT_EQ(report->inputs[0].shape, std::vector<int64_t>{-1});
+  ASSERT_EQ(report->outputs.size(), 1U);
+  const auto json = nlohmann::json::parse(to_json(*report));
+  EXPECT_EQ(json.at("format"), "onnx");
+  EXPECT_FALSE(json.contains("macs"));
+}
+
 }  // namespace
 }  // namespace openrknn::toolkit
