@@ -14,7 +14,7 @@ struct BenchArguments {
 };
 
 int work(const BenchArguments& a) {
-  CLI_CHECK_OK(apply(a.common));
+  CLI_CHECK_OK(apply(a.common, files_of(a.feed)));
   CLI_TRY(Loaded loaded, load_and_feed(a.feed));
   CLI_TRY(const tk::BenchReport report, loaded.model ? tk::bench(*loaded.model, loaded.inputs, a.repeat)
                                                      : tk::bench(*loaded.program, loaded.inputs, a.repeat));
@@ -41,10 +41,9 @@ Command add_bench(CLI::App& app) {
   auto* sub = app.add_subcommand("bench", "Measure how long a run takes on this machine");
   auto a = std::make_shared<BenchArguments>();
   a->feed.seeded = true;
-  sub->add_option("FILE", a->feed.file, "The .rknn, or a source model")->required();
+  sub->add_option("FILE", a->feed.file, "The .rknn, or a source model")->required()->check(not_empty());
   sub->add_option("--input", a->feed.inputs, "[NAME=]FILE (default: seeded random data)")->allow_extra_args(false);
-  sub->add_option("--repeat", a->repeat, "Run so many times (default: at least one second)")
-      ->check(CLI::PositiveNumber);
+  sub->add_option("--repeat", a->repeat, "Run so many times (default: at least one second)")->check(whole_number(1));
   sub->add_flag("--per-task", a->per_task, "Show every task");
   add_common(*sub, a->common);
   return {sub, [a] { return work(*a); }};

@@ -62,8 +62,6 @@ tk::Status apply_options(const BuildArguments& a, BuildPlan& plan) {
   const auto take = [](const std::string& given, std::string& value) {
     if (!given.empty()) value = given;
   };
-  take(a.model, plan.model);
-  take(a.dataset, plan.dataset);
   take(a.target, c.target);
   take(a.dtype, c.dtype);
   take(a.algorithm, c.algorithm);
@@ -102,18 +100,24 @@ tk::Status apply_options(const BuildArguments& a, BuildPlan& plan) {
   return add_input_values(plan.model, a.input_values, plan.load);
 }
 
-// Found before the work, not after it.
-tk::Status check_output(const std::string& path) {
-  std::error_code ignored;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
-    return tk::Error{tk::ErrorCode::kIo, "cannot write the program", path, "there is no folder " + folder.string(),
-                     "make it first"};
+// A file that is or claims to be a .rknn: what is wrong with it, or that it needs no build.
+int refuse_program(const std::string& path) {
+  const auto program = tk::Program::load(path);
+  if (!program.ok()) return fail(program.error());
+  return fail("cannot build", path, "it is a .rknn already", "give the source model, or run it with: openrknn run");
+}
+
+Files files_of(const BuildArguments& a, const BuildPlan& plan) {
+  Files files;
+  files.reads("MODEL", plan.model);
+  files.reads("--config", a.config_file);
+  files.reads_list("--dataset", plan.dataset);
+  for (const std::string& argument : a.input_values) {
+    for (size_t at = argument.find('='); at != std::string::npos; at = argument.find('=', at + 1))
+      files.reads("--input-value", argument.substr(at + 1));  // a name may hold '='
   }
-  if (std::filesystem::is_directory(path, ignored)) {
-    return tk::Error{tk::ErrorCode::kIo, "cannot write the program", path, "it is a folder", "give a file name"};
-  }
-  return {};
+  files.writes("--out", a.output);
+  return files;
 }
 
 void print_summary(const BuildPlan& plan, const std::string& output, const tk::ProgramReport& report) {
@@ -140,7 +144,6 @@ void print_summary(const BuildPlan& plan, const std::string& output, const tk::P
 }
 
 int work(const BuildArguments& a) {
-  CLI_CHECK_OK(apply(a.common));
   BuildPlan plan;
   if (!a.config_file.empty()) {
     CLI_TRY(plan, read_config_file(a.config_file));
@@ -149,12 +152,11 @@ int work(const BuildArguments& a) {
     return usage("MODEL is required, as an argument or as models.model_file_path of --config");
   if (plan.config.target.empty() && a.target.empty())
     return usage("--target is required (openrknn targets lists them)");
+  if (!a.model.empty()) plan.model = a.model;
+  if (!a.dataset.empty()) plan.dataset = a.dataset;
+  CLI_CHECK_OK(apply(a.common, files_of(a, plan)));
+  if (tk::is_program_file(plan.model)) return refuse_program(plan.model);
   CLI_CHECK_OK(apply_options(a, plan));
-  CLI_CHECK_OK(check_output(a.output));
-  if (tk::is_program_file(plan.model)) {
-    return fail("cannot build", plan.model, "it is a .rknn already",
-                "give the source model, or run it with: openrknn run");
-  }
   CLI_TRY(const tk::Model model, tk::Model::load(plan.model, plan.load));
   CLI_TRY(const tk::Program program, model.build(plan.config, plan.dataset));
   CLI_CHECK_OK(program.write(a.output));
@@ -169,12 +171,13 @@ int work(const BuildArguments& a) {
 Command add_build(CLI::App& app) {
   auto* sub = app.add_subcommand("build", "Convert, quantize and compile a model to a .rknn file");
   auto a = std::make_shared<BuildArguments>();
-  sub->add_option("MODEL", a->model, "Source model");
-  sub->add_option("-o,--out", a->output, "The .rknn to write")->required();
+  sub->add_option("MODEL", a->model, "Source model")->check(not_empty());
+  sub->add_option("-o,--out", a->output, "The .rknn to write")->required()->check(not_empty());
   sub->add_option("--target", a->target, "SoC, see: openrknn targets");
   sub->add_option("--dtype", a->dtype, "Number format: w8a8 (default), fp16; later w8a16, w4a16, w16a16i_dfp");
-  sub->add_option("--dataset", a->dataset, "Calibration list: one sample a line, one file an input");
-  sub->add_option("--max-samples", a->max_samples, "Use at most so many samples")->check(CLI::PositiveNumber);
+  sub->add_option("--dataset", a->dataset, "Calibration list: one sample a line, one file an input")
+      ->check(not_empty());
+  sub->add_option("--max-samples", a->max_samples, "Use at most so many samples")->check(whole_number(1));
   sub->add_option("--algorithm", a->algorithm, "Range rule: normal; later mmse, kl_divergence, gdq");
   sub->add_option("--method", a->method, "Weight scales: channel (default), layer; later groupN");
   sub->add_option("--input", a->inputs, "NAME:D,D,... binds a shape, or cuts the model at an inner tensor")
@@ -189,16 +192,17 @@ Command add_build(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--layer-dtype", a->layer_dtype, "NAME=DTYPE: another format for the producer of one tensor")
       ->allow_extra_args(false);
-  sub->add_option("--batch", a->batch, "Multiply the batch (not there yet)")->check(CLI::PositiveNumber);
+  sub->add_option("--batch", a->batch, "Multiply the batch (not there yet)")->check(whole_number(1));
   sub->add_option("--opt-level", a->opt_level, "0 (only what is needed) to 3 (default)")->check(CLI::Range(0, 3));
   sub->add_option("--memory-plan", a->memory_plan,
                   "Optimal (default), BestFit, GreedyBySize, GreedyByLifetime, SlowPeakGrowth");
   sub->add_option("--compute-order", a->compute_order, "WidthFirst (default), DepthFirst");
-  sub->add_option("--config", a->config_file, "YAML of rknn_convert; options win over it");
+  sub->add_option("--config", a->config_file, "YAML of rknn_convert (docs/CONFIG.md); options win over it")
+      ->check(not_empty());
   sub->add_option("--dump-after", a->dump_after, "Write the graph's text after this pass, or after all");
-  sub->add_option("--dump-dir", a->dump_dir, "Folder of these texts (default: the current one)");
+  sub->add_option("--dump-dir", a->dump_dir, "Folder of these texts (default: the current one)")->check(not_empty());
   sub->add_option("--stop-after", a->stop_after, "Run no pass after this one");
-  sub->add_option("--max-rewrites", a->max_rewrites, "Stop rewriting after so many")->check(CLI::NonNegativeNumber);
+  sub->add_option("--max-rewrites", a->max_rewrites, "Stop rewriting after so many")->check(whole_number(0));
   sub->add_option("--disable", a->disabled, "Leave this pass out")->allow_extra_args(false);
   add_common(*sub, a->common);
   return {sub, [a] { return work(*a); }};

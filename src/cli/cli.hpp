@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/files.hpp"
 #include "openrknn/toolkit.hpp"
 
 namespace openrknn::cli {
@@ -76,8 +77,13 @@ Command add_preflight(CLI::App& app);
 Command add_targets(CLI::App& app);
 Command add_version(CLI::App& app);
 
-// Applies --threads, --quiet, -v and --log. Called first by every sub-command's work.
-tk::Status apply(const Common& common);
+// Checks the sub-command's files, those of --json and --log with them, then applies --threads, --quiet, -v and --log.
+// Called first by every sub-command's work.
+tk::Status apply(const Common& common, Files files = {});
+
+// Checks of arguments while they are parsed.
+CLI::Validator not_empty();
+CLI::Validator whole_number(int64_t least);
 
 }  // namespace openrknn::cli
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 
 #include "cli/cli.hpp"
 
@@ -13,9 +14,14 @@ std::vector<std::string> split_commas(const std::string& text) {
   for (const char c : text) {
     if (c == ',') {
       parts.emplace_back();
-    } else if (c != ' ') {
+    } else {
       parts.back() += c;
     }
+  }
+  // Blanks around a number are fine, inside they are not: "10 20" is no number.
+  for (std::string& part : parts) {
+    part.erase(part.find_last_not_of(' ') + 1);
+    part.erase(0, part.find_first_not_of(' '));
   }
   return parts;
 }
@@ -31,12 +37,33 @@ void add_common(CLI::App& app, Common& common, bool json) {
       ->check(CLI::Range(0, 1024));
   app.add_flag("--quiet", common.quiet, "No warnings, no progress");
   app.add_flag("-v,--verbose", common.verbose, "More messages; twice: all of them");
-  app.add_option("--log", common.log_file, "Copy every message to this file");
-  if (json)
-    app.add_option("--json", common.json, "Write the result as JSON to this file (-: stdout, and nothing else there)");
+  app.add_option("--log", common.log_file, "Copy every message to this file")->check(not_empty());
+  if (json) {
+    app.add_option("--json", common.json, "Write the result as JSON to this file (-: stdout, and nothing else there)")
+        ->check(not_empty());
+  }
 }
 
-tk::Status apply(const Common& common) {
+CLI::Validator not_empty() {
+  return {[](std::string& text) { return text.empty() ? std::string("a path is needed, not \"\"") : std::string(); },
+          ""};
+}
+
+CLI::Validator whole_number(int64_t least) {
+  return {[least](std::string& text) {
+            int64_t value = 0;
+            const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+            if (code == std::errc() && end == text.data() + text.size() && value >= least) return std::string();
+            return "\"" + text + "\" is not a whole number from " + std::to_string(least) + " to " +
+                   std::to_string(std::numeric_limits<int64_t>::max());
+          },
+          ""};
+}
+
+tk::Status apply(const Common& common, Files files) {
+  if (!common.json_on_stdout()) files.writes("--json", common.json);
+  files.writes("--log", common.log_file);
+  if (auto status = check_files(files); !status.ok()) return status;
   tk::set_threads(common.threads);
   tk::set_log_level(common.quiet          ? tk::LogLevel::kError
                     : common.verbose == 0 ? tk::LogLevel::kWarning

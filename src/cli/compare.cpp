@@ -60,7 +60,11 @@ void print(const tk::CompareReport& report) {
 }
 
 int work(const CompareArguments& a) {
-  CLI_CHECK_OK(apply(a.common));
+  Files files;
+  files.reads("MODEL", a.model);
+  files.reads("FILE", a.program);
+  files.reads_list("--dataset", a.dataset);
+  CLI_CHECK_OK(apply(a.common, std::move(files)));
   CLI_TRY(tk::Program program, tk::Program::load(a.program));
   // Open dimensions of the model are those that the program was built with.
   CLI_TRY(const auto signature, tk::model_inputs(a.model));
@@ -90,10 +94,10 @@ int work(const CompareArguments& a) {
 Command add_compare(CLI::App& app) {
   auto* sub = app.add_subcommand("compare", "Compare the simulated program with the source model, layer by layer");
   auto a = std::make_shared<CompareArguments>();
-  sub->add_option("MODEL", a->model, "Source model")->required();
-  sub->add_option("FILE", a->program, "The .rknn built from it")->required();
-  sub->add_option("--dataset", a->dataset, "List of samples, as for build")->required();
-  sub->add_option("--max-samples", a->max_samples, "Use at most so many samples")->check(CLI::PositiveNumber);
+  sub->add_option("MODEL", a->model, "Source model")->required()->check(not_empty());
+  sub->add_option("FILE", a->program, "The .rknn built from it")->required()->check(not_empty());
+  sub->add_option("--dataset", a->dataset, "List of samples, as for build")->required()->check(not_empty());
+  sub->add_option("--max-samples", a->max_samples, "Use at most so many samples")->check(whole_number(1));
   sub->add_flag("--bgr", a->bgr, "Swap red and blue of pictures");
   add_common(*sub, a->common);
   return {sub, [a] { return work(*a); }};

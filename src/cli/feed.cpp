@@ -24,6 +24,17 @@ tk::Result<tk::FeedOptions> feed_options(const FeedArguments& a) {
 
 }  // namespace
 
+Files files_of(const FeedArguments& a) {
+  Files files;
+  files.reads("FILE", a.file);
+  for (const std::string& argument : a.inputs) {
+    files.reads("--input", argument);
+    for (size_t at = argument.find('='); at != std::string::npos; at = argument.find('=', at + 1))
+      files.reads("--input", argument.substr(at + 1));  // a name may hold '='
+  }
+  return files;
+}
+
 tk::Result<Loaded> load_and_feed(const FeedArguments& a) {
   FEED_TRY(const tk::FeedOptions options, feed_options(a));
   Loaded loaded;

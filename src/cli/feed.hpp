@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/files.hpp"
 #include "openrknn/toolkit.hpp"
 
 namespace openrknn::cli {
@@ -27,6 +28,8 @@ struct FeedArguments {
   bool seeded = false;  // without files the inputs are seeded random numbers
 };
 
+// Every file that these arguments read.
+Files files_of(const FeedArguments& arguments);
 toolkit::Result<Loaded> load_and_feed(const FeedArguments& arguments);
 
 }  // namespace openrknn::cli

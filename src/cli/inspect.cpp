@@ -100,7 +100,9 @@ int inspect_model(const InspectArguments& a) {
 }
 
 int work(const InspectArguments& a) {
-  CLI_CHECK_OK(apply(a.common));
+  Files files;
+  files.reads("FILE", a.file);
+  CLI_CHECK_OK(apply(a.common, std::move(files)));
   return tk::is_program_file(a.file) ? inspect_program(a) : inspect_model(a);
 }
 
@@ -109,7 +111,7 @@ int work(const InspectArguments& a) {
 Command add_inspect(CLI::App& app) {
   auto* sub = app.add_subcommand("inspect", "Show what is in a .rknn file or a source model");
   auto a = std::make_shared<InspectArguments>();
-  sub->add_option("FILE", a->file, "The .rknn, or a source model")->required();
+  sub->add_option("FILE", a->file, "The .rknn, or a source model")->required()->check(not_empty());
   add_common(*sub, a->common);
   return {sub, [a] { return work(*a); }};
 }

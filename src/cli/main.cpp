@@ -1,3 +1,4 @@
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -5,6 +6,14 @@
 
 namespace openrknn::cli {
 namespace {
+
+// The parser asks for a sub-command and does not say that a word stood there which is none.
+std::string no_command(const CLI::ParseError& error, const std::vector<Command>& commands, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return error.what();
+  std::string known;
+  for (const Command& command : commands) known += (known.empty() ? "" : ", ") + command.app->get_name();
+  return "there is no sub-command \"" + std::string(argv[1]) + "\"; known: " + known;
+}
 
 int run(int argc, char** argv) {
   CLI::App app{"openrknn: converts, quantizes, compiles and simulates neural networks for Rockchip NPUs"};
@@ -22,7 +31,7 @@ int run(int argc, char** argv) {
       if (command.app->parsed())
         return usage(std::string(e.what()) + " (openrknn " + command.app->get_name() + " --help)");
     }
-    return usage(std::string(e.what()) + " (openrknn --help)");
+    return usage(no_command(e, commands, argc, argv) + " (openrknn --help)");
   }
   for (const Command& command : commands) {
     if (command.app->parsed()) return command.work();
@@ -34,6 +43,8 @@ int run(int argc, char** argv) {
 }  // namespace openrknn::cli
 
 int main(int argc, char** argv) {
+  // A reader that went away is an error of writing, not a death by signal.
+  std::signal(SIGPIPE, SIG_IGN);
   // The interface does not throw; this is for memory that runs out in the frame itself.
   try {
     const int status = openrknn::cli::run(argc, argv);

@@ -10,7 +10,9 @@ struct PreflightArguments {
 };
 
 int work(const PreflightArguments& a) {
-  CLI_CHECK_OK(apply(a.common));
+  Files files;
+  files.reads("MODEL", a.model);
+  CLI_CHECK_OK(apply(a.common, std::move(files)));
   tk::LoadOptions load;
   load.outputs = a.outputs;
   for (const std::string& argument : a.inputs) {
@@ -42,7 +44,7 @@ int work(const PreflightArguments& a) {
 Command add_preflight(CLI::App& app) {
   auto* sub = app.add_subcommand("preflight", "Show before a build which node runs where, and why");
   auto a = std::make_shared<PreflightArguments>();
-  sub->add_option("MODEL", a->model, "Source model")->required();
+  sub->add_option("MODEL", a->model, "Source model")->required()->check(not_empty());
   sub->add_option("--target", a->target, "SoC, see: openrknn targets")->required();
   sub->add_option("--dtype", a->dtype, "Number format (default: w8a8 where the target has it)");
   sub->add_option("--input", a->inputs, "NAME:D,D,... binds a shape, or cuts the model at an inner tensor")
