@@ -1,58 +1,11 @@
 // The program itself, run as a user runs it: bad input ends in one clear error, the right exit status, and no partial
 // file.
-#include <sys/wait.h>
+#include "cli.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "support.hpp"
-
 namespace openrknn::toolkit {
 namespace {
-
-struct Done {
-  int status = -1;  // exit status; 128 + n for signal n
-  std::string out, err;
-};
-
-std::string quoted(const std::string& text) {
-  std::string q = "'";
-  for (const char c : text) q += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return q + "'";
-}
-
-Done openrknn(const std::vector<std::string>& arguments) {
-  const TempFolder capture;
-  std::string command = quoted(OPENRKNN_CLI);
-  for (const auto& a : arguments) command += " " + quoted(a);
-  command += " >" + quoted(capture.file("out")) + " 2>" + quoted(capture.file("err"));
-  const int raw = std::system(command.c_str());
-  return {WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw), read_file(capture.file("out")),
-          read_file(capture.file("err"))};
-}
-
-// One line on stderr that starts with "error:" (warnings may stand before it) and holds all of `parts`.
-void expect_failure(const Done& done, const std::vector<std::string>& parts) {
-  EXPECT_EQ(done.status, 1) << done.err;
-  EXPECT_EQ(done.out, "");
-  const size_t at = done.err.find("error: ");
-  ASSERT_NE(at, std::string::npos) << done.err;
-  EXPECT_EQ(done.err.find("error: ", at + 1), std::string::npos) << "more than one error: " << done.err;
-  EXPECT_EQ(done.err.find('\n', at), done.err.size() - 1) << "the error is the last line: " << done.err;
-  for (const auto& part : parts)
-    EXPECT_NE(done.err.find(part), std::string::npos) << "\"" << part << "\" not in: " << done.err;
-}
-
-class Cli : public testing::Test {
- protected:
-  Done build(const std::string& model, std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments{"build", model, "-o", folder_.file("out.rknn"), "--target", "rk3588"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return openrknn(arguments);
-  }
-  void expect_no_program() { EXPECT_FALSE(std::filesystem::exists(folder_.file("out.rknn"))); }
-
-  TempFolder folder_;
-};
 
 TEST_F(Cli, VersionAndHelp) {
   const Done version = openrknn({"version"});
