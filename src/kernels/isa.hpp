@@ -13,7 +13,8 @@ enum class Isa : uint8_t {
   kAvx512,  // AVX-512 F, BW, DQ and VL
 };
 
-struct IsaChoice {
+// Aligned to its size, so that an atomic of it needs no library.
+struct alignas(8) IsaChoice {
   Isa isa = Isa::kScalar;
   bool vnni = false;  // loops with vpdpbusd (AVX-512 VNNI) may be used
   bool operator==(const IsaChoice&) const = default;
