@@ -132,6 +132,10 @@ std::optional<Refusal> global_pool(const Rule& r) {
 
 // Broadcasts of sdk.md C.1 "BC": one operand whole, the other with extent 1 in the patterns named there.
 std::optional<Refusal> elementwise(const Rule& r) {
+  if (r.node.inputs.size() != 2) {
+    return Refusal{"elementwise.operands",
+                   fmt::format("{} operands, the NPU takes two (sdk.md C.2)", r.node.inputs.size())};
+  }
   const Shape& out = r.out();
   for (size_t i = 0; i < r.node.inputs.size(); ++i) {
     const Shape& s = r.shape(i);

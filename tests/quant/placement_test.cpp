@@ -136,6 +136,22 @@ TEST(Placement, ComputedParametersGoToTheCpu) {
   for (const char* value : {"a", "b", "c"}) EXPECT_EQ(of(graph, *placement, value).engine, Engine::kCpu) << value;
 }
 
+TEST(Placement, MoreThanTwoOperandsGoToTheCpu) {
+  const Graph graph = graph_of(R"(graph "g" {
+    input %x: float32[1,4,8,8]
+    input %y: float32[1,4,8,8]
+    input %z: float32[1,4,8,8]
+    %a = Max(%x, %y, %z)
+    %b = Max(%x, %y)
+    output %a
+    output %b
+  })");
+  const auto placement = place(graph, rk3588(), {"fp16", {}});
+  ASSERT_TRUE(placement.ok());
+  EXPECT_EQ(of(graph, *placement, "a").limit, "elementwise.operands");
+  EXPECT_EQ(of(graph, *placement, "b").engine, Engine::kNpu);
+}
+
 TEST(Placement, ACpuTaskThatTheBoardLacksIsWarnedOf) {
   const Graph graph = graph_of(kNetwork);
   const auto placement = place(graph, **target::find("rk2118"), {"fp16", {}});
