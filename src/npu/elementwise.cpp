@@ -1,5 +1,4 @@
 // Add, Sub, Mul, Div, Max, Min; Concat.
-#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -9,20 +8,18 @@
 #include "npu/tiling.hpp"
 
 namespace openrknn::npu {
-namespace {
-
-// The operator on two tensors in one task.
-Status emit_pair(Lowering& l, NodeId id, int a, int b, int y, bool last) {
+Status lower_elementwise(Lowering& l, NodeId id) {
   const Node& node = l.graph().node(id);
-  model::Task task = l.task_for(id, model::TaskKind::kElementwise, node.op == "Sum" ? "Add" : node.op);
-  task.name = l.tensor(y).name;
+  const Format format = l.placement(id).format;
+  const int rank = l.graph().value(node.outputs[0]).shape->rank();
+  OPENRKNN_TRY(const int a, l.operand(node.inputs[0], format, rank));
+  OPENRKNN_TRY(const int b, l.operand(node.inputs[1], format, rank));
+  OPENRKNN_TRY(const int y, l.result(node.outputs[0], format));
+  model::Task task = l.task_for(id, model::TaskKind::kElementwise, node.op);
   task.inputs = {a, b};
   task.outputs = {y};
-  ActivationRequest request;
-  if (last) {
-    OPENRKNN_TRY(request, carried_activation(l.graph(), node));
-  }
-  if (l.placement(id).format == Format::kInt8) {
+  OPENRKNN_TRY(const ActivationRequest request, carried_activation(l.graph(), node));
+  if (format == Format::kInt8) {
     const QuantParams& qa = *l.tensor(a).quant;
     const QuantParams& qb = *l.tensor(b).quant;
     const QuantParams& out = *l.tensor(y).quant;
@@ -46,21 +43,6 @@ Status emit_pair(Lowering& l, NodeId id, int a, int b, int y, bool last) {
   task.tiles = tile_elementwise(l.options(), l.tensor(y));
   l.emit(std::move(task));
   return {};
-}
-
-}  // namespace
-
-Status lower_elementwise(Lowering& l, NodeId id) {
-  const Node& node = l.graph().node(id);
-  const Format format = l.placement(id).format;
-  const int rank = l.graph().value(node.outputs[0]).shape->rank();
-  if (node.inputs.size() != 2)
-    return l.fail(
-        id, fmt::format("{} operands, the optimiser splits them into pairs (pass split_variadic)", node.inputs.size()));
-  OPENRKNN_TRY(const int a, l.operand(node.inputs[0], format, rank));
-  OPENRKNN_TRY(const int b, l.operand(node.inputs[1], format, rank));
-  OPENRKNN_TRY(const int y, l.result(node.outputs[0], format));
-  return emit_pair(l, id, a, b, y, true);
 }
 
 Status lower_concat(Lowering& l, NodeId id) {

@@ -20,7 +20,7 @@ class SharedRanges {
     if (it == parent_.end() || it->second == id) return id;
     return it->second = root(it->second);
   }
-  // The set of `member` takes the set of `leader`: the leader's range rules when `leader_rules`, else both count.
+  // The two sets become one; its range is the union of theirs.
   void unite(ValueId leader, ValueId member) {
     const ValueId a = root(leader);
     const ValueId b = root(member);
