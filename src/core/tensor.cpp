@@ -152,8 +152,13 @@ Tensor cast(const TensorView& view, DType dtype) {
       fill(uint16_t{}, [](auto x) { return float_to_bfloat16(static_cast<float>(x)); });
       break;
     case DType::kInt8:
-    case DType::kInt4:
       fill(int8_t{}, [](auto x) { return convert<int8_t>(x); });
+      break;
+    case DType::kInt4:  // the low four bits, as integers of a byte or more are cut
+      fill(int8_t{}, [](auto x) { return static_cast<int8_t>(((convert<int64_t>(x) & 15) ^ 8) - 8); });
+      break;
+    case DType::kUInt4:
+      fill(uint8_t{}, [](auto x) { return static_cast<uint8_t>(convert<int64_t>(x) & 15); });
       break;
     case DType::kInt16:
       fill(int16_t{}, [](auto x) { return convert<int16_t>(x); });
@@ -165,7 +170,6 @@ Tensor cast(const TensorView& view, DType dtype) {
       fill(int64_t{}, [](auto x) { return convert<int64_t>(x); });
       break;
     case DType::kUInt8:
-    case DType::kUInt4:
       fill(uint8_t{}, [](auto x) { return convert<uint8_t>(x); });
       break;
     case DType::kUInt16:

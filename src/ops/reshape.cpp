@@ -24,9 +24,13 @@ Types infer_unsqueeze(const InferInput& in) {
   return computed(in.dtype(0), geometry::unsqueeze(in.shape(0), *in.ints(1)));
 }
 
+// Nothing is dropped at inference, nor at a ratio of 0.
 Types infer_dropout(const InferInput& in) {
+  if (!known(in, 2)) return std::vector<TensorType>{{in.dtype(0), std::nullopt}, {DType::kBool, std::nullopt}};
   if (const auto training = in.ints(2); training && !training->empty() && (*training)[0] != 0) {
-    return infer_error("training_mode", "only inference is supported");
+    if (!known(in, 1)) return std::vector<TensorType>{{in.dtype(0), std::nullopt}, {DType::kBool, std::nullopt}};
+    const bool drops = !in.has(1) || in.constants[1]->elements() != 1 || to_doubles(in.constants[1]->view())[0] != 0.0;
+    if (drops) return infer_error("training_mode", "only inference is supported");
   }
   return std::vector<TensorType>{{in.dtype(0), in.shape(0)}, {DType::kBool, in.shape(0)}};
 }

@@ -98,8 +98,8 @@ bool does_nothing(const Graph& graph, const Node& node) {
   if (!x.valid() || !y.valid() || graph.value(x).dtype != graph.value(y).dtype) return false;
   const std::string& op = node.op;
   if (op == "Identity" || op == "Cast") return true;
-  if (op == "Dropout") return node.outputs.size() < 2 || unread(graph, node.outputs[1]);
   if (!known(graph, x) || !known(graph, y) || !(shape_of(graph, x) == shape_of(graph, y))) return false;
+  if (op == "Dropout") return node.outputs.size() < 2 || unread(graph, node.outputs[1]);
   if (op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze" || op == "Expand") return true;
   if (op == "Concat" || op == "Sum" || op == "Max" || op == "Min" || op == "Mean") return node.inputs.size() == 1;
   if (op == "Transpose") return identity_perm(graph, node);

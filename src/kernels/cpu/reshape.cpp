@@ -21,10 +21,11 @@ Status copy_bytes(const KernelArgs& args) {
   return {};
 }
 
-// At inference Dropout passes its operand on; the optional mask keeps everything.
+// At inference Dropout passes its operand on, as at a ratio of 0; the optional mask keeps everything.
 Status dropout(const KernelArgs& args) {
   if (const auto training = ints_operand(args, 2); training && !training->empty() && (*training)[0] != 0) {
-    return kernel_error("Dropout in training mode");
+    const bool drops = !args.has_input(1) || args.inputs[1].elements() != 1 || to_doubles(args.inputs[1])[0] != 0.0;
+    if (drops) return kernel_error("Dropout in training mode");
   }
   OPENRKNN_CHECK_OK(copy_bytes(args));
   if (!args.has_output(1)) return {};
