@@ -14,6 +14,7 @@ struct ImportOptions {
   // Shapes of inputs, by name: binds open dimensions; a name that is an inner tensor cuts the graph there.
   std::vector<std::pair<std::string, std::vector<int64_t>>> inputs;
   std::map<std::string, Tensor, std::less<>> input_values;  // inputs that become constants
+  bool allow_empty = false;                                 // `inputs` may give extents of 0
   std::vector<std::string> outputs;                         // cut here; empty: the model's own
   // Limit on one tensor and on all constants together, bytes: a small hostile file must not ask for more.
   int64_t memory_budget = int64_t{8} << 30;

@@ -273,7 +273,7 @@ Result<Shape> OnnxImporter::bound_shape(const std::string& name, DeclaredType ty
                  how};
   }
   for (size_t i = 0; i < type.dims.size(); ++i) {
-    if (type.dims[i] <= 0)
+    if (type.dims[i] <= 0 && !(type.dims[i] == 0 && options_.allow_empty))
       return Error{ErrorCode::kInvalidArgument, "an input has an empty dimension",
                    fmt::format("{}: input '{}'", path_, name), fmt::format("dimension {} is {}", i, type.dims[i]), how};
   }
