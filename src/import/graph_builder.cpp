@@ -53,7 +53,8 @@ ValueId GraphBuilder::add_unknown(std::string_view name) {
 
 std::string GraphBuilder::unique_node_name(const NodeDraft& draft) {
   std::string base = draft.name;
-  if (base.empty()) base = draft.outputs.empty() ? draft.op : draft.outputs[0];
+  for (auto it = draft.outputs.begin(); base.empty() && it != draft.outputs.end(); ++it) base = *it;
+  if (base.empty()) base = draft.op;
   std::string name = base;
   for (int i = 1; !node_names_.insert(name).second; ++i) name = fmt::format("{}#{}", base, i);
   return name;
@@ -132,11 +133,14 @@ Result<std::vector<ValueId>> GraphBuilder::emit(NodeDraft draft) {
   if (auto dims = shape_of_static_value(draft))
     return std::vector<ValueId>{graph_.add_constant(draft.outputs[0], std::move(*dims))};
 
+  // A task is named by its first result, so that one always exists.
+  std::string node_name = unique_node_name(draft);
+  if (!draft.outputs.empty() && draft.outputs[0].empty()) draft.outputs[0] = node_name + "_unused";
   std::vector<ValueId> outputs;
   for (const auto& name : draft.outputs)
     outputs.push_back(name.empty() ? ValueId{} : graph_.add_value(name, DType::kUndefined, std::nullopt));
   const NodeId node =
-      graph_.add_node(draft.op, unique_node_name(draft), draft.inputs, outputs, draft.attributes, draft.source);
+      graph_.add_node(draft.op, std::move(node_name), draft.inputs, outputs, draft.attributes, draft.source);
   const auto fail = [&](const Error& error) {
     graph_.remove_node(node);  // its results go too: nothing reads them yet
     return bare(error);

@@ -271,6 +271,12 @@ std::optional<Refusal> npu_refuses(const Graph& graph, const Node& node, const t
   if (!node.inputs.empty() && node.inputs[0].valid()) {
     if (auto refusal = rule.at_most("npu.rank.max", rule.shape(0).rank(), "the rank")) return refusal;
   }
+  if (node.op == "LSTM" || node.op == "GRU") {
+    return Refusal{"npu.tasks",
+                   fmt::format("{} is one task of the vendor's NPU programs (sdk.md C.2) whose inside is not "
+                               "public; it runs on the CPU here",
+                               node.op)};
+  }
   if (!target.npu_runs(node.op, dtype_of_format(format))) {
     return Refusal{"npu.ops", fmt::format("the NPU of {} has no {} in {} (sdk.md C.2)", target.title, node.op,
                                           format_name(format))};

@@ -3,6 +3,7 @@ import dataclasses
 import pathlib
 import subprocess
 import sys
+import wave
 
 import numpy as np
 import pytest
@@ -98,6 +99,47 @@ NETWORKS = [
     Network(f"light_{name}", f"models/onnx-light/light_{name}.onnx", (1, 3, 224, 224), SCENES, *IMAGENET, trained=False)
     for name in ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet", "squeezenet",
                  "vgg19", "zfnet512")
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Streaming:
+    """A network that is run step by step over audio, its states fed back."""
+    name: str
+    path: str  # in the shared models
+    frames: object  # samples (float, [-1, 1]) -> the audio input of each step, by ascending time
+    states: dict  # state input: the output that continues it
+
+    def __str__(self):
+        return self.name
+
+    def steps(self, count):
+        """The audio inputs of `count` steps, from where speech is."""
+        with wave.open(str(require_shared("audio/short_wav_easy10s.wav"))) as file:
+            assert file.getframerate() == 16000 and file.getsampwidth() == 2
+            samples = np.frombuffer(file.readframes(file.getnframes()), "<i2").reshape(-1, file.getnchannels())[:, 0]
+        return self.frames(samples[16000:].astype(np.float32) / 32768)[:count]
+
+
+def dtln_spectrum(samples):
+    return [np.abs(np.fft.rfft(samples[i:i + 512])).astype(np.float32).reshape(1, 1, 257) for i in range(0, 8192, 128)]
+
+
+def dtln_block(samples):
+    return [samples[i:i + 512].reshape(1, 1, 512) for i in range(0, 8192, 128)]
+
+
+def gtcrn_spectrum(samples):
+    window = np.sqrt(np.hanning(513)[:512])
+    bins = [np.fft.rfft(samples[i:i + 512] * window) for i in range(0, 8192, 256)]
+    return [np.stack([b.real, b.imag], -1).astype(np.float32).reshape(1, 257, 1, 2) for b in bins]
+
+
+STREAMING = [
+    Streaming("dtln_1", "models/dtln/model_1.onnx", dtln_spectrum, {"input_3": "tf_op_layer_stack_2"}),
+    Streaming("dtln_2", "models/dtln/model_2.onnx", dtln_block, {"input_5": "tf_op_layer_stack_5"}),
+    Streaming("gtcrn", "models/gtcrn/gtcrn_simple.onnx", gtcrn_spectrum,
+              {name: f"{name}_out" for name in ("conv_cache", "tra_cache", "inter_cache")}),
 ]
 
 

@@ -1,7 +1,7 @@
 """ONNX's own backend tests, as the onnx package ships them, run by build/release/bin/openrknn_onnx_nodes.
 
-    tests/python/onnx_backend.py            prints what does not pass
-    tests/python/onnx_backend.py --write    writes docs/ONNX_COVERAGE.md
+    python tests/python/onnx_backend.py            prints what does not pass
+    python tests/python/onnx_backend.py --write    writes docs/ONNX_COVERAGE.md
 """
 import collections
 import dataclasses
@@ -66,9 +66,8 @@ def foreign(model, operators):
     return ""
 
 
-def run():
-    """The outcome of every test."""
-    tests = folders()
+def drive(tests):
+    """What the driver says of test folders, in order."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as listing:
         listing.write("".join(f"{test}\n" for test in tests))
         listing.flush()
@@ -76,8 +75,14 @@ def run():
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert [line["name"] for line in lines] == [test.name for test in tests]
+    return lines
+
+
+def run():
+    """The outcome of every test."""
+    tests = folders()
     outcomes = []
-    for test, line in zip(tests, lines):
+    for test, line in zip(tests, drive(tests)):
         why = foreign(onnx.load(test / "model.onnx"), line["operators"])
         detail = line["detail"].replace(f"{test}/", "")
         outcomes.append(Outcome(line["name"], line["result"], tuple(line["operators"]), detail, why))
@@ -108,7 +113,7 @@ def document(outcomes):
              "",
              f"What the golden run makes of the tests that onnx {onnx.__version__} ships (`onnx.backend.test`: node tests with",
              "their expanded forms, simple models, the tests converted from PyTorch). Written by",
-             "`tests/python/onnx_backend.py --write`; `tests/python/test_onnx_backend.py` holds the floors.",
+             "`python tests/python/onnx_backend.py --write`; `tests/python/test_onnx_backend.py` holds the floors.",
              "",
              f"{passed(counted)} of {len(counted)} pass. Left out, with the reason: "
              + ", ".join(f"{count} {why}" for why, count in sorted(left_out.items())) + ".",
