@@ -1,8 +1,10 @@
-// Concat, Split, Slice, Pad, Transpose, Tile, Expand: elements of any dtype, moved by size.
+// Concat, Split, Slice, Pad, Transpose, Tile, Expand, CenterCropPad: elements of any dtype, moved by size.
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/cpu/support_kernel.hpp"
 #include "kernels/geometry.hpp"
+#include "kernels/spatial_plan.hpp"
 #include "kernels/strided.hpp"
 
 namespace openrknn::cpu {
@@ -213,6 +215,31 @@ Status expand(const KernelArgs& args) {
   return {};
 }
 
+Status center_crop_pad(const KernelArgs& args) {
+  OPENRKNN_CHECK_OK(require(args, 2));
+  OPENRKNN_CHECK_OK(require_movable(args));
+  const TensorView& in = args.inputs[0];
+  OPENRKNN_TRY(const CenterPlan plan, center_plan(args.attributes, in.shape, *ints_operand(args, 1)));
+  const MutableTensorView& out = args.outputs[0];
+  OPENRKNN_CHECK_OK(require_output(args, 0, in.dtype, plan.output));
+  if (out.elements() == 0) return {};
+  std::memset(out.data, 0, out.bytes());  // all bits 0 is the value 0 in every dtype
+  if (in.elements() == 0) return {};
+  const auto in_strides = in.shape.strides();
+  const auto out_strides = plan.output.strides();
+  std::vector<StridedLoop> loops;
+  int64_t from = 0;
+  int64_t to = 0;
+  for (size_t k = 0; k < plan.cut.size(); ++k) {
+    const int axis = static_cast<int>(k);
+    from += plan.cut[k] * in_strides[k];
+    to += plan.before[k] * out_strides[k];
+    loops.push_back({std::min(in.shape[axis], plan.output[axis]), in_strides[k], out_strides[k]});
+  }
+  copy_strided(at(in, from), at(out, to), loops, dtype_size(in.dtype));
+  return {};
+}
+
 }  // namespace
 
 void register_movement(Registry& registry) {
@@ -223,6 +250,7 @@ void register_movement(Registry& registry) {
   registry.add("Transpose", transpose);
   registry.add("Tile", tile);
   registry.add("Expand", expand);
+  registry.add("CenterCropPad", center_crop_pad);
 }
 
 }  // namespace openrknn::cpu

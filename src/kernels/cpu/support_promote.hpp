@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <initializer_list>
 
 #include "kernels/cpu/support_kernel.hpp"
 
@@ -68,18 +69,45 @@ class Promoted {
   Tensor copy_;
 };
 
-// Runs f(T{}, T* result) in the compute type of `out` and converts the result back.
+// Runs f(T{}, T* result) and converts the result to the type of `out`.
+template <typename T, typename F>
+Status compute_as(const MutableTensorView& out, F&& f) {
+  if (out.dtype == dtype_of<T>()) return f(T{}, out.as<T>().data());
+  OPENRKNN_TRY(Tensor wide, Tensor::make(dtype_of<T>(), out.shape));
+  OPENRKNN_CHECK_OK(f(T{}, wide.mutable_as<T>().data()));
+  const Tensor back = cast(wide.view(), out.dtype);
+  if (out.bytes() > 0) std::memcpy(out.data, back.data(), out.bytes());
+  return {};
+}
+
+// The same in the compute type of `out`.
 template <typename F>
 Status compute_into(const MutableTensorView& out, DType compute, F&& f) {
-  return with_compute_type(compute, [&](auto tag) -> Status {
-    using T = decltype(tag);
-    if (out.dtype == compute) return f(tag, out.as<T>().data());
-    OPENRKNN_TRY(Tensor wide, Tensor::make(compute, out.shape));
-    OPENRKNN_CHECK_OK(f(tag, wide.mutable_as<T>().data()));
-    const Tensor back = cast(wide.view(), out.dtype);
-    if (out.bytes() > 0) std::memcpy(out.data, back.data(), out.bytes());
-    return {};
-  });
+  return with_compute_type(compute, [&](auto tag) -> Status { return compute_as<decltype(tag)>(out, f); });
+}
+
+// Functions of real numbers: float64 computes in itself, the other float types in float32.
+inline DType real_type(DType dtype) { return is_float(dtype) ? compute_type(dtype) : DType::kUndefined; }
+
+template <typename F>
+Status compute_reals_into(const MutableTensorView& out, F&& f) {
+  if (real_type(out.dtype) == DType::kFloat32) return compute_as<float>(out, f);
+  if (real_type(out.dtype) == DType::kFloat64) return compute_as<double>(out, f);
+  return kernel_error(fmt::format("{} values are not supported", dtype_name(out.dtype)));
+}
+
+// The listed operands, where they are given, have the type of the first of them, which is a float type.
+inline Status require_reals(const KernelArgs& args, std::initializer_list<size_t> operands) {
+  const DType dtype = args.inputs[*operands.begin()].dtype;
+  if (real_type(dtype) == DType::kUndefined)
+    return kernel_error(fmt::format("operand {} is {}, a float type expected", *operands.begin(), dtype_name(dtype)));
+  for (const size_t i : operands) {
+    if (!args.has_input(i) || args.inputs[i].dtype == dtype) continue;
+    return kernel_error(
+        fmt::format("operand {} is {}, expected {}", i, dtype_name(args.inputs[i].dtype), dtype_name(dtype)),
+        ErrorCode::kShape);
+  }
+  return {};
 }
 
 }  // namespace openrknn::cpu
