@@ -60,6 +60,32 @@ Types infer_lrn(const InferInput& in) {
   return like_first(in);
 }
 
+Types infer_rms(const InferInput& in) {
+  const Shape& x = in.shape(0);
+  OPENRKNN_TRY(const int axis, normalize_axis(in.attributes.int_or("axis", -1), x.rank()));
+  OPENRKNN_TRY(const Shape normalized, Shape::make(x.dims().subspan(static_cast<size_t>(axis))));
+  const auto joint = broadcast(normalized, in.shape(1));
+  if (!joint.ok() || !(*joint == normalized)) {
+    return infer_error("operand 1", fmt::format("shape {} for normalised elements {}", in.shape(1).to_string(),
+                                                normalized.to_string()));
+  }
+  return one(in.dtype(1), x);
+}
+
+Types infer_lp(const InferInput& in) {
+  OPENRKNN_CHECK_OK(normalize_axis(in.attributes.int_or("axis", -1), in.shape(0).rank()));
+  const int64_t p = in.attributes.int_or("p", 2);
+  if (p != 1 && p != 2) return infer_error("attribute 'p'", fmt::format("{}, 1 or 2 expected", p));
+  return like_first(in);
+}
+
+Types infer_mean_variance(const InferInput& in) {
+  for (const int64_t axis : in.attributes.ints_or("axes", {0, 2, 3})) {
+    OPENRKNN_CHECK_OK(normalize_axis(axis, in.shape(0).rank()));
+  }
+  return like_first(in);
+}
+
 constexpr AttrSpec kEpsilon{"epsilon", AttrKind::kFloat, false, "added to the variance, default 1e-5"};
 
 }  // namespace
@@ -108,6 +134,26 @@ void register_norm(Registry& registry) {
                                {"size", AttrKind::kInt, true, "channels of the window"}},
                 .infer = infer_lrn,
                 .doc = "x / (bias + alpha / size * sum of squares over neighbouring channels) ^ beta"});
+  registry.add({.name = "RMSNormalization",
+                .op_class = OpClass::kCompute,
+                .min_inputs = 2,
+                .max_inputs = 2,
+                .attributes = {{"axis", AttrKind::kInt, false, "first normalised axis, default -1"},
+                               {"epsilon", AttrKind::kFloat, false, "added to the mean square, default 1e-5"},
+                               {"stash_type", AttrKind::kInt, false, "type of the statistics, ignored"}},
+                .infer = infer_rms,
+                .doc = "x / sqrt(mean of squares + epsilon) * scale over the last axes"});
+  registry.add({.name = "LpNormalization",
+                .op_class = OpClass::kCompute,
+                .attributes = {{"axis", AttrKind::kInt, false, "axis of the norm, default -1"},
+                               {"p", AttrKind::kInt, false, "1: sum of magnitudes; 2 (default): root of squares"}},
+                .infer = infer_lp,
+                .doc = "x / norm along one axis; zeros stay zeros"});
+  registry.add({.name = "MeanVarianceNormalization",
+                .op_class = OpClass::kCompute,
+                .attributes = {{"axes", AttrKind::kInts, false, "axes of the statistics, default 0, 2, 3"}},
+                .infer = infer_mean_variance,
+                .doc = "(x - mean) / (deviation + 1e-9) over chosen axes"});
 }
 
 }  // namespace openrknn::ops

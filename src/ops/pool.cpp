@@ -22,6 +22,22 @@ Types infer_global(const InferInput& in) {
   return one(in.dtype(0), shape);
 }
 
+Status check_order(const InferInput& in) {
+  const int64_t p = in.attributes.int_or("p", 2);
+  if (p < 1) return infer_error("attribute 'p'", fmt::format("{}, 1 or more expected", p));
+  return {};
+}
+
+Types infer_lp_pool(const InferInput& in) {
+  OPENRKNN_CHECK_OK(check_order(in));
+  return infer_pool(in);
+}
+
+Types infer_global_lp_pool(const InferInput& in) {
+  OPENRKNN_CHECK_OK(check_order(in));
+  return infer_global(in);
+}
+
 std::vector<AttrSpec> window_attributes() {
   return {{"auto_pad", AttrKind::kString, false, "NOTSET (default), SAME_UPPER, SAME_LOWER or VALID"},
           {"ceil_mode", AttrKind::kInt, false, "1: a last window may stick out at the end; default 0"},
@@ -56,6 +72,19 @@ void register_pool(Registry& registry) {
                 .op_class = OpClass::kCompute,
                 .infer = infer_global,
                 .doc = "Largest element over all spatial positions"});
+  const AttrSpec order{"p", AttrKind::kInt, false, "order of the norm, default 2"};
+  std::vector<AttrSpec> lp_attributes = window_attributes();
+  lp_attributes.push_back(order);
+  registry.add({.name = "LpPool",
+                .op_class = OpClass::kCompute,
+                .attributes = std::move(lp_attributes),
+                .infer = infer_lp_pool,
+                .doc = "Root p of the sum of p-th powers of magnitudes of a window"});
+  registry.add({.name = "GlobalLpPool",
+                .op_class = OpClass::kCompute,
+                .attributes = {order},
+                .infer = infer_global_lp_pool,
+                .doc = "Root p of the sum of p-th powers of magnitudes over all spatial positions"});
 }
 
 }  // namespace openrknn::ops

@@ -69,9 +69,13 @@ void register_select(Registry& registry) {
                    {{"axis", AttrKind::kInt, false, "place of the new axis; default -1"}}));
   registry.add(def("Trilu", 1, 2, infer_trilu, "The upper or lower triangle of matrices; input 1 shifts the diagonal",
                    {{"upper", AttrKind::kInt, false, "0: the lower; default 1"}}));
-  registry.add(def("CumSum", 2, 2, like_first, "Running sums along the axis in input 1",
-                   {{"exclusive", AttrKind::kInt, false, "1: without the element itself; default 0"},
-                    {"reverse", AttrKind::kInt, false, "1: from the end; default 0"}}));
+  for (const std::string_view name : {"CumSum", "CumProd"}) {
+    registry.add(
+        def(name, 2, 2, like_first,
+            name == "CumSum" ? "Running sums along the axis in input 1" : "Running products along the axis in input 1",
+            {{"exclusive", AttrKind::kInt, false, "1: without the element itself; default 0"},
+             {"reverse", AttrKind::kInt, false, "1: from the end; default 0"}}));
+  }
 }
 
 }  // namespace openrknn::ops

@@ -77,6 +77,15 @@ Types infer_cast(const InferInput& in) {
 
 Types infer_cast_like(const InferInput& in) { return one(in.dtype(1), in.shape(0)); }
 
+Types infer_eye_like(const InferInput& in) {
+  if (in.shape(0).rank() != 2) return infer_error("operand 0", fmt::format("rank {}, not 2", in.shape(0).rank()));
+  const auto dtype = dtype_from_onnx_number(in.attributes.int_or("dtype", onnx_number(in.dtype(0))));
+  if (!dtype || dtype_size(*dtype) == 0 || (is_float(*dtype) && dtype_size(*dtype) == 1) || *dtype == DType::kInt4 ||
+      *dtype == DType::kUInt4)
+    return infer_error("attribute 'dtype'", "the type is not supported");
+  return one(*dtype, in.shape(0));
+}
+
 OpDef def(std::string_view name, int inputs, Infer infer, std::string_view doc, std::vector<AttrSpec> attributes = {}) {
   return {.name = name,
           .op_class = OpClass::kShape,
@@ -108,6 +117,9 @@ void register_shape(Registry& registry) {
                     {"saturate", AttrKind::kInt, false, "for 8-bit floats; unused"}}));
   registry.add(def("CastLike", 2, infer_cast_like, "Converts the elements to the type of input 1",
                    {{"saturate", AttrKind::kInt, false, "for 8-bit floats; unused"}}));
+  registry.add(def("EyeLike", 1, infer_eye_like, "Ones on a diagonal of a matrix as large as the operand, else zeros",
+                   {{"dtype", AttrKind::kInt, false, "ONNX number of the result's type, default that of the operand"},
+                    {"k", AttrKind::kInt, false, "diagonal, above the main one when positive; default 0"}}));
 }
 
 }  // namespace openrknn::ops

@@ -62,6 +62,9 @@ void register_unary(Registry& registry) {
                    {{"detect_positive", AttrKind::kInt, false, "default 1"},
                     {"detect_negative", AttrKind::kInt, false, "default 1"}}));
   registry.add(def("BitwiseNot", infer_integer, "Every bit of an integer inverted"));
+  registry.add(
+      def("Shrink", infer_number, "x < -lambd ? x + bias : x > lambd ? x - bias : 0",
+          {{"bias", AttrKind::kFloat, false, "default 0"}, {"lambd", AttrKind::kFloat, false, "default 0.5"}}));
 }
 
 }  // namespace openrknn::ops

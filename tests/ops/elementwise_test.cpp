@@ -210,6 +210,14 @@ TEST(Unary, FunctionsMatchTheirDefinitions) {
   }
 }
 
+TEST(Unary, Shrink) {
+  const Attributes a = attributes({{"lambd", 1.5F}, {"bias", 0.5F}});
+  EXPECT_EQ(values(run("Shrink", {floats(Shape{5}, {-2, -1.5F, 0, 1, 3})}, a)), (F{-1.5F, 0, 0, 0, 2.5F}));
+  const Tensor bytes = Tensor::from(Shape{3}, std::vector<int8_t>{-128, 1, 127});
+  EXPECT_EQ(values<int8_t>(run("Shrink", {bytes}, attributes({{"bias", 3.0F}, {"lambd", 1.0F}}))),
+            (std::vector<int8_t>{-125, 0, 124}));
+}
+
 TEST(Unary, IntegersAndEdges) {
   EXPECT_EQ(values<int64_t>(run("Neg", {Tensor::ints({5, INT64_MIN})})), (I{-5, INT64_MIN}));
   EXPECT_EQ(values<int64_t>(run("Abs", {Tensor::ints({-5, 5})})), (I{5, 5}));

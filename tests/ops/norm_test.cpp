@@ -93,6 +93,47 @@ TEST(Norm, LrnOverChannels) {
   }
 }
 
+TEST(Norm, RmsOverTheLastAxes) {
+  const Tensor x = random_tensor(1, Shape{2, 3, 5}, -2, 3);
+  const Tensor whole = random_tensor(2, Shape{3, 5}, -1, 1), row = random_tensor(3, Shape{5}, -1, 1);
+  for (const bool broadcast : {false, true}) {
+    const Tensor& s = broadcast ? row : whole;
+    const Tensor y = run("RMSNormalization", {x, s}, attributes({{"axis", int64_t{1}}, {"epsilon", 1e-3F}}));
+    for (int64_t i = 0; i < x.elements(); ++i) {
+      double squares = 0.0;
+      for (int64_t k = i / 15 * 15; k < i / 15 * 15 + 15; ++k) squares += at(x, k) * at(x, k);
+      expect_close(at(y, i), at(x, i) / std::sqrt(squares / 15 + 1e-3F) * at(s, broadcast ? i % 5 : i % 15));
+    }
+  }
+  EXPECT_NE(error_of("RMSNormalization", {x, whole}).find("operand 1"), std::string::npos);
+}
+
+TEST(Norm, Lp) {
+  const Tensor x = floats(Shape{2, 2}, {3, 4, 0, 0});
+  EXPECT_EQ(values(run("LpNormalization", {x})), (std::vector<float>{0.6F, 0.8F, 0, 0}));
+  EXPECT_EQ(values(run("LpNormalization", {floats(Shape{2, 2}, {1, -6, -3, 2})},
+                       attributes({{"p", int64_t{1}}, {"axis", int64_t{0}}}))),
+            (std::vector<float>{0.25F, -0.75F, -0.75F, 0.25F}));
+  EXPECT_NE(error_of("LpNormalization", {x}, attributes({{"p", int64_t{3}}})).find("'p'"), std::string::npos);
+}
+
+TEST(Norm, MeanVarianceOverChosenAxes) {
+  const Tensor x = random_tensor(4, Shape{2, 3, 2, 4}, -2, 3);
+  const Tensor y = run("MeanVarianceNormalization", {x});
+  for (int64_t c = 0; c < 3; ++c) {
+    double mean = 0.0, square = 0.0;
+    for (int64_t i = 0; i < x.elements(); ++i) mean += i / 8 % 3 == c ? at(x, i) / 16 : 0.0;
+    for (int64_t i = 0; i < x.elements(); ++i) square += i / 8 % 3 == c ? std::pow(at(x, i) - mean, 2) / 16 : 0.0;
+    for (int64_t i = 0; i < x.elements(); ++i) {
+      if (i / 8 % 3 == c) expect_close(at(y, i), (at(x, i) - mean) / (std::sqrt(square) + 1e-9));
+    }
+  }
+  // float64 stays float64.
+  const Tensor d = Tensor::from(Shape{1, 2}, std::vector<double>{1.0, 3.0});
+  const auto doubles = values<double>(run("MeanVarianceNormalization", {d}, attributes({{"axes", I{1}}})));
+  EXPECT_NEAR(doubles[0], -1.0 / (1.0 + 1e-9), 1e-15);
+}
+
 TEST(Norm, Errors) {
   const Tensor x = iota(Shape{1, 3, 2}), c3 = iota(Shape{3}), c2 = iota(Shape{2});
   EXPECT_NE(error_of("BatchNormalization", {x, c3, c2, c3, c3}).find("operand 2"), std::string::npos);

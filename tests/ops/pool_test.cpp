@@ -95,6 +95,18 @@ TEST(Pool, GlobalPoolsOfAnyRank) {
   EXPECT_EQ(values(run("GlobalAveragePool", {iota(Shape{2, 1, 3})})), (F{1, 4}));
 }
 
+TEST(Pool, LpPools) {
+  const Tensor x = floats(Shape{1, 1, 4}, {-3, 4, 1, -2});
+  Attributes a = window({2}, {1}, {0, 0});
+  EXPECT_EQ(values(run("LpPool", {x}, a)), (F{5, std::sqrt(17.0F), std::sqrt(5.0F)}));
+  a = window({2}, {2}, {1, 1});
+  a.set("p", 1);
+  EXPECT_EQ(values(run("LpPool", {x}, a)), (F{3, 5, 2}));
+  EXPECT_EQ(values(run("GlobalLpPool", {x}, attributes({{"p", int64_t{1}}}))), (F{10}));
+  EXPECT_NEAR(values(run("GlobalLpPool", {x}, attributes({{"p", int64_t{3}}})))[0], std::cbrt(100.0F), 1e-6);
+  EXPECT_NE(error_of("GlobalLpPool", {x}, attributes({{"p", int64_t{0}}})).find("'p'"), std::string::npos);
+}
+
 TEST(Pool, Errors) {
   EXPECT_NE(error_of("MaxPool", {iota(Shape{2, 3})}, window({1}, {1}, {0, 0})).find("no spatial axis"),
             std::string::npos);

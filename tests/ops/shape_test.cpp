@@ -81,6 +81,25 @@ TEST(Select, NonZeroOneHotTriluCumSum) {
             (F{3, 2, 0}));
 }
 
+TEST(Select, CumProdWrapsLikeItsType) {
+  const Tensor x = floats(Shape{2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(values(run("CumProd", {x, Tensor::scalar<int64_t>(1)})), (F{1, 2, 6, 4, 20, 120}));
+  EXPECT_EQ(values(run("CumProd", {x, Tensor::scalar<int64_t>(-1)},
+                       attributes({{"exclusive", int64_t{1}}, {"reverse", int64_t{1}}}))),
+            (F{6, 3, 1, 30, 6, 1}));
+  EXPECT_EQ(values<int64_t>(run("CumProd", {Tensor::ints({INT64_MAX, 2}), Tensor::scalar<int64_t>(0)})),
+            (I{INT64_MAX, -2}));
+}
+
+TEST(Shapes, EyeLike) {
+  EXPECT_EQ(values(run("EyeLike", {floats(Shape{2, 3}, {9, 9, 9, 9, 9, 9})})), (F{1, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(
+      values<int64_t>(run("EyeLike", {iota(Shape{3, 2})}, attributes({{"k", int64_t{-1}}, {"dtype", int64_t{7}}}))),
+      (I{0, 0, 1, 0, 0, 1}));
+  EXPECT_EQ(values(run("EyeLike", {iota(Shape{2, 2})}, attributes({{"k", INT64_MAX}}))), (F{0, 0, 0, 0}));
+  EXPECT_NE(error_of("EyeLike", {iota(Shape{3})}).find("rank"), std::string::npos);
+}
+
 // Inference in a graph: shapes that depend on unknown data stay open, constants make them known.
 TEST(Inference, ShapesThatNeedData) {
   Graph g;

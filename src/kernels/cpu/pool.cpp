@@ -1,11 +1,13 @@
 // Pools in float: one output row at a time, so that the innermost loop runs over neighbouring outputs.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
 #include "kernels/cpu/support_kernel.hpp"
 #include "kernels/cpu/support_sums.hpp"
+#include "kernels/math.hpp"
 #include "kernels/window.hpp"
 
 namespace openrknn::cpu {
@@ -130,6 +132,44 @@ Status average_pool(const KernelArgs& args) {
   return {};
 }
 
+// Root p of the sum of p-th powers; 1 and 2 need no power function.
+double power(double magnitude, int64_t p) {
+  if (p == 1) return magnitude;
+  return p == 2 ? magnitude * magnitude : math::pow(magnitude, static_cast<double>(p));
+}
+double root(double sum, int64_t p) {
+  if (p == 1) return sum;
+  return p == 2 ? std::sqrt(sum) : math::pow(sum, 1.0 / static_cast<double>(p));
+}
+
+Result<int64_t> read_order(const KernelArgs& args) {
+  const int64_t p = args.attributes.int_or("p", 2);
+  if (p < 1) return kernel_error(fmt::format("p is {}, 1 or more expected", p), ErrorCode::kInvalidArgument);
+  return p;
+}
+
+Status lp_pool(const KernelArgs& args) {
+  OPENRKNN_TRY(const PoolPlan plan, read_plan(args));
+  OPENRKNN_TRY(const int64_t p, read_order(args));
+  const Axes& axes = plan.axes;
+  const float* x = args.inputs[0].as<float>().data();
+  float* y = args.outputs[0].as<float>().data();
+  const int64_t in_plane = axes[0].in * axes[1].in * axes[2].in;
+  for_rows(plan, [&](int64_t plane, int64_t z, int64_t r) {
+    thread_local std::vector<double> sums;
+    sums.assign(static_cast<size_t>(axes[2].out), 0.0);
+    visit_window(axes, x + plane * in_plane, z, r, [&](const float* row, int64_t first, int64_t count, int64_t start) {
+      double* to = sums.data() + first;
+      for (int64_t i = 0; i < count; ++i) {
+        to[i] += power(std::fabs(static_cast<double>(row[start + i * axes[2].stride])), p);
+      }
+    });
+    float* out = y + ((plane * axes[0].out + z) * axes[1].out + r) * axes[2].out;
+    for (size_t i = 0; i < sums.size(); ++i) out[i] = static_cast<float>(root(sums[i], p));
+  });
+  return {};
+}
+
 template <typename Body>
 Status global_pool(const KernelArgs& args, const Body& body) {
   OPENRKNN_CHECK_OK(require(args, 1));
@@ -166,6 +206,14 @@ Status global_max_pool(const KernelArgs& args) {
   });
 }
 
+Status global_lp_pool(const KernelArgs& args) {
+  OPENRKNN_TRY(const int64_t p, read_order(args));
+  return global_pool(args, [p](const float* x, int64_t n) {
+    const double sum = lane_sum(n, [x, p](int64_t i) { return power(std::fabs(static_cast<double>(x[i])), p); });
+    return static_cast<float>(root(sum, p));
+  });
+}
+
 }  // namespace
 
 void register_pool(Registry& registry) {
@@ -173,6 +221,8 @@ void register_pool(Registry& registry) {
   registry.add("AveragePool", average_pool);
   registry.add("GlobalAveragePool", global_average_pool);
   registry.add("GlobalMaxPool", global_max_pool);
+  registry.add("LpPool", lp_pool);
+  registry.add("GlobalLpPool", global_lp_pool);
 }
 
 }  // namespace openrknn::cpu

@@ -1,4 +1,4 @@
-// TopK, NonZero, OneHot, Trilu, CumSum.
+// TopK, NonZero, OneHot, Trilu, CumSum, CumProd.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -158,8 +158,21 @@ Status trilu(const KernelArgs& args) {
   return {};
 }
 
-// Running sums along an axis, in the order of the axis.
-Status cum_sum(const KernelArgs& args) {
+// Sums and products wrap as the type does.
+template <typename T>
+T plus(T a, T b) {
+  if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  return a + b;
+}
+template <typename T>
+T times(T a, T b) {
+  if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  return a * b;
+}
+
+// Running sums or products along an axis, in the order of the axis.
+template <bool kProduct>
+Status accumulate(const KernelArgs& args) {
   OPENRKNN_CHECK_OK(require(args, 2));
   const TensorView& in = args.inputs[0];
   OPENRKNN_CHECK_OK(require_output(args, 0, in.dtype, in.shape));
@@ -168,7 +181,7 @@ Status cum_sum(const KernelArgs& args) {
   const bool exclusive = args.attributes.int_or("exclusive", 0) != 0;
   const bool reverse = args.attributes.int_or("reverse", 0) != 0;
   const DType compute = compute_type(in.dtype);
-  if (compute == DType::kUndefined) return kernel_error(fmt::format("CumSum of {} values", dtype_name(in.dtype)));
+  if (compute == DType::kUndefined) return kernel_error(fmt::format("{} values", dtype_name(in.dtype)));
   const Promoted operand(in, compute);
   const AxisView view = axis_view(in.shape, axis);
   return compute_into(args.outputs[0], compute, [&](auto tag, auto* to) -> Status {
@@ -176,16 +189,12 @@ Status cum_sum(const KernelArgs& args) {
     const T* from = operand.data<T>();
     for (int64_t r = 0; r < view.outer * view.inner; ++r) {
       const int64_t base = r / view.inner * view.extent * view.inner + r % view.inner;
-      T sum{0};
+      T running{kProduct ? 1 : 0};
       for (int64_t i = 0; i < view.extent; ++i) {
         const int64_t at = base + (reverse ? view.extent - 1 - i : i) * view.inner;
-        if (exclusive) to[at] = sum;
-        if constexpr (std::is_integral_v<T>) {
-          sum = static_cast<T>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(from[at]));
-        } else {
-          sum += from[at];
-        }
-        if (!exclusive) to[at] = sum;
+        if (exclusive) to[at] = running;
+        running = kProduct ? times(running, from[at]) : plus(running, from[at]);
+        if (!exclusive) to[at] = running;
       }
     }
     return {};
@@ -199,7 +208,8 @@ void register_select(Registry& registry) {
   registry.add("NonZero", non_zero);
   registry.add("OneHot", one_hot);
   registry.add("Trilu", trilu);
-  registry.add("CumSum", cum_sum);
+  registry.add("CumSum", accumulate<false>);
+  registry.add("CumProd", accumulate<true>);
 }
 
 }  // namespace openrknn::cpu

@@ -103,6 +103,24 @@ Status cast_kernel(const KernelArgs& args) {
   return {};
 }
 
+Status eye_like(const KernelArgs& args) {
+  OPENRKNN_CHECK_OK(require(args, 1));
+  const Shape& shape = args.inputs[0].shape;
+  const MutableTensorView& out = args.outputs[0];
+  if (shape.rank() != 2) return kernel_error("a matrix is needed", ErrorCode::kShape);
+  OPENRKNN_CHECK_OK(require_output(args, 0, out.dtype, shape));
+  const size_t size = dtype_size(out.dtype);
+  if (size == 0) return kernel_error(fmt::format("{} values", dtype_name(out.dtype)));
+  const Tensor value = cast(Tensor::scalar(1.0F).view(), out.dtype);
+  if (out.bytes() > 0) std::memset(out.data, 0, out.bytes());
+  const int64_t k = std::clamp<int64_t>(args.attributes.int_or("k", 0), -shape[0], shape[1]);
+  for (int64_t row = std::max<int64_t>(0, -k); row < shape[0] && row + k < shape[1]; ++row) {
+    std::memcpy(static_cast<std::byte*>(out.data) + static_cast<size_t>(row * shape[1] + row + k) * size, value.data(),
+                size);
+  }
+  return {};
+}
+
 }  // namespace
 
 void register_shape(Registry& registry) {
@@ -113,6 +131,7 @@ void register_shape(Registry& registry) {
   registry.add("Range", range);
   registry.add("Cast", cast_kernel);
   registry.add("CastLike", cast_kernel);
+  registry.add("EyeLike", eye_like);
 }
 
 }  // namespace openrknn::cpu

@@ -1,5 +1,6 @@
 // Functions of one operand, element by element.
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "base/parallel.hpp"
@@ -202,6 +203,30 @@ struct BitNotOp {
   requires std::is_integral_v<T> T operator()(T x) const { return static_cast<T>(~x); }
 };
 
+// x moved towards 0 by the bias where it lies beyond lambd, else 0. The sum is in double, cut to what an integer holds.
+struct ShrinkOp {
+  double bias;
+  double lambd;
+
+  template <typename T>
+  T operator()(T x) const {
+    const auto value = static_cast<double>(x);
+    const double moved = value < -lambd ? value + bias : value > lambd ? value - bias : 0.0;
+    if constexpr (std::is_integral_v<T>) {
+      constexpr auto kLow = static_cast<double>(std::numeric_limits<T>::min());
+      constexpr auto kHigh = static_cast<double>(std::numeric_limits<T>::max());
+      if (!(moved > kLow)) return moved != moved ? T{0} : std::numeric_limits<T>::min();
+      return moved < kHigh ? static_cast<T>(moved) : std::numeric_limits<T>::max();
+    } else {
+      return static_cast<T>(moved);
+    }
+  }
+};
+
+Status shrink(const KernelArgs& args) {
+  return map_any(args, ShrinkOp{args.attributes.float_or("bias", 0.0F), args.attributes.float_or("lambd", 0.5F)});
+}
+
 }  // namespace
 
 void register_unary(Registry& registry) {
@@ -230,6 +255,7 @@ void register_unary(Registry& registry) {
   registry.add("IsNaN", is_nan);
   registry.add("IsInf", is_inf);
   registry.add("BitwiseNot", kernel<BitNotOp>);
+  registry.add("Shrink", shrink);
 }
 
 }  // namespace openrknn::cpu
