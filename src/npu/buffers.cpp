@@ -77,7 +77,8 @@ void BufferPlanner::reuse_operands() {
     std::vector<int> candidates;
     if (is_elementwise(task)) candidates = task.inputs;
     // A fused residual is read element by element where the result is written; the convolution's own input is not.
-    if (task.kind == model::TaskKind::kConv && task.inputs.size() > 1) candidates = {task.inputs[1]};
+    if (task.kind == model::TaskKind::kConv && task.inputs.size() > 1 && task.inputs[1] != task.inputs[0])
+      candidates = {task.inputs[1]};
     for (const int operand : candidates) {
       if (!may_overwrite(task, step, operand, task.outputs[0])) continue;
       const int result = task.outputs[0];

@@ -58,11 +58,13 @@ bool views_of_channels(Lowering& l, const Node& node, const model::Task& task) {
   } else {
     const Tensor* starts = l.graph().constant(node.inputs[1]);
     const Tensor* axes = node.inputs.size() > 3 ? l.graph().constant(node.inputs[3]) : nullptr;
+    const Tensor* steps = node.inputs.size() > 4 ? l.graph().constant(node.inputs[4]) : nullptr;
     if (starts == nullptr || axes == nullptr || starts->elements() != 1) return false;
+    if (node.inputs.size() > 4 && (steps == nullptr || to_ints(steps->view())[0] != 1)) return false;
     const auto axis = normalize_axis(to_ints(axes->view())[0], x.shape.rank());
     if (!axis.ok() || *axis != 1) return false;
     first = to_ints(starts->view())[0];
-    if (first < 0) first += x.cube.c;
+    first = std::clamp<int64_t>(first < 0 ? first + x.cube.c : first, 0, x.cube.c);
   }
   int64_t channel = first;
   for (const int y : task.outputs) {

@@ -40,8 +40,9 @@ Format stored_format(const Graph& graph, const Placement& placement, ValueId id,
   const Value& v = graph.value(id);
   if (!is_float(v.dtype)) return Format::kRaw;
   if (!v.producer.valid()) return wanted;
-  const NodePlacement& p = placement.at(v.producer);
-  return p.format == Format::kFloat32 ? wanted : p.format;
+  // A CPU task leaves floats (TopK beside its integers: format kRaw), which its reader converts to what it wants.
+  const Format made = placement.at(v.producer).format;
+  return made == Format::kInt8 || made == Format::kFloat16 ? made : wanted;
 }
 
 // The producer takes the format; where it only moves values, so does what computed them.

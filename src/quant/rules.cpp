@@ -196,6 +196,20 @@ std::optional<Refusal> constant_operand(const Rule& r, size_t i, std::string_vie
                  fmt::format("{} is computed at run time, on the NPU it must be constant (sdk.md C.2)", what)};
 }
 
+// One slope in all, or one per channel.
+std::optional<Refusal> prelu(const Rule& r) {
+  if (auto refusal = constant_operand(r, 1, "prelu.slope", "the slope")) return refusal;
+  const Shape& slope = r.shape(1);
+  const Shape& out = r.out();
+  if (slope.elements() == 1) return std::nullopt;
+  const int channel_axis = 1 - out.rank() + slope.rank();
+  if (channel_axis >= 0 && channel_axis < slope.rank() && slope.elements() == slope[channel_axis] &&
+      slope[channel_axis] == out[1])
+    return std::nullopt;
+  return Refusal{"prelu.slope",
+                 fmt::format("the slope {} is neither a scalar nor one per channel (sdk.md C.2)", slope.to_string())};
+}
+
 std::optional<Refusal> pad(const Rule& r) {
   if (auto refusal = constant_operand(r, 2, "pad.value", "the value")) return refusal;
   const std::string mode = r.node.attributes.string_or("mode", "constant");
@@ -227,7 +241,7 @@ std::optional<Refusal> family_rule(const Rule& r) {
   if (op == "Pad") return pad(r);
   if (op == "Pow") return power(r);
   if (op == "Elu") return activation(r);
-  if (op == "PRelu") return constant_operand(r, 1, "prelu.slope", "the slope");
+  if (op == "PRelu") return prelu(r);
   if (op == "Clip") {
     return first_of(constant_operand(r, 1, "clip.limits", "the lower limit"),
                     constant_operand(r, 2, "clip.limits", "the upper limit"));
