@@ -38,7 +38,8 @@ constexpr std::array kCoordinates{
     std::pair{std::string_view("pytorch_half_pixel"), CoordinateMode::kPytorchHalfPixel},
     std::pair{std::string_view("align_corners"), CoordinateMode::kAlignCorners},
     std::pair{std::string_view("asymmetric"), CoordinateMode::kAsymmetric},
-    std::pair{std::string_view("tf_crop_and_resize"), CoordinateMode::kCropAndResize}};
+    std::pair{std::string_view("tf_crop_and_resize"), CoordinateMode::kCropAndResize},
+    std::pair{std::string_view("tf_half_pixel_for_nn"), CoordinateMode::kTfHalfPixelForNn}};
 constexpr std::array kPolicies{std::pair{std::string_view("stretch"), AspectPolicy::kStretch},
                                std::pair{std::string_view("not_larger"), AspectPolicy::kNotLarger},
                                std::pair{std::string_view("not_smaller"), AspectPolicy::kNotSmaller}};
@@ -167,6 +168,8 @@ float source_coordinate(CoordinateMode mode, const ResizeAxis& axis, int64_t x) 
       return axis.out == 1 ? 0.0F : position * (in - 1.0F) / (out - 1.0F);
     case CoordinateMode::kAsymmetric:
       return position / axis.scale;
+    case CoordinateMode::kTfHalfPixelForNn:
+      return (position + 0.5F) / axis.scale;
     case CoordinateMode::kCropAndResize:
       if (axis.out == 1) return 0.5F * (axis.roi_start + axis.roi_end) * (in - 1.0F);
       return axis.roi_start * (in - 1.0F) + position * (axis.roi_end - axis.roi_start) * (in - 1.0F) / (out - 1.0F);
@@ -174,6 +177,9 @@ float source_coordinate(CoordinateMode mode, const ResizeAxis& axis, int64_t x) 
       return (position + 0.5F) / axis.scale - 0.5F;
   }
 }
+
+// The coordinate is computed in fp32, whose rounding moves a tie a little to either side: so near, it is a tie.
+constexpr double kTie = 1e-6;
 
 std::vector<int64_t> nearest_table(const ResizeSettings& settings, const ResizeAxis& axis) {
   std::vector<int64_t> table(static_cast<size_t>(axis.out));
@@ -187,10 +193,10 @@ std::vector<int64_t> nearest_table(const ResizeSettings& settings, const ResizeA
     double nearest = 0.0;
     switch (settings.nearest) {
       case NearestMode::kRoundPreferFloor:
-        nearest = std::ceil(x - 0.5);
+        nearest = std::ceil(x - 0.5 - kTie);
         break;
       case NearestMode::kRoundPreferCeil:
-        nearest = std::floor(x + 0.5);
+        nearest = std::floor(x + 0.5 + kTie);
         break;
       case NearestMode::kFloor:
         nearest = std::floor(x);

@@ -22,6 +22,7 @@ enum class CoordinateMode : uint8_t {
   kAlignCorners,
   kAsymmetric,
   kCropAndResize,
+  kTfHalfPixelForNn,  // opset 11 and 12 only
 };
 enum class AspectPolicy : uint8_t { kStretch, kNotLarger, kNotSmaller };
 

@@ -38,7 +38,7 @@ void register_resize(Registry& registry) {
        .attributes = {{"mode", AttrKind::kString, false, "nearest (default), linear or cubic"},
                       {"coordinate_transformation_mode", AttrKind::kString, false,
                        "half_pixel (default), half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric, "
-                       "tf_crop_and_resize"},
+                       "tf_crop_and_resize, tf_half_pixel_for_nn"},
                       {"nearest_mode", AttrKind::kString, false,
                        "round_prefer_floor (default), round_prefer_ceil, floor, ceil"},
                       {"antialias", AttrKind::kInt, false, "1: widen the filter when shrinking; default 0"},

@@ -36,15 +36,6 @@ std::optional<TailMean> centred(const Graph& graph, ValueId value) {
   return mean;
 }
 
-// The operand of a square, x * x or x ^ 2.
-ValueId squared(const Graph& graph, ValueId value) {
-  const Node* node = producer(graph, value);
-  if (node == nullptr || has_activation(*node)) return {};
-  if (node->op == "Mul" && node->inputs[0] == node->inputs[1]) return node->inputs[0];
-  if (node->op == "Pow" && scalar(graph, node->inputs[1]) == 2.0F) return node->inputs[0];
-  return {};
-}
-
 struct Core {
   ValueId x;
   int axis = 0;
@@ -60,7 +51,7 @@ std::optional<Core> deviation(const Graph& graph, ValueId value) {
     const auto epsilon = scalar(graph, add->inputs[1 - i]);
     const auto variance = tail_mean(graph, add->inputs[i]);
     if (!epsilon || !variance) continue;
-    const ValueId difference = squared(graph, variance->x);
+    const ValueId difference = squared_operand(graph, variance->x);
     if (!difference.valid()) continue;
     const auto centre = centred(graph, difference);
     if (centre && centre->axis == variance->axis) return Core{centre->x, centre->axis, *epsilon};

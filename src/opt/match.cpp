@@ -214,4 +214,12 @@ Tensor filled(const Shape& shape, float value) {
   return tensor;
 }
 
+ValueId squared_operand(const Graph& graph, ValueId value) {
+  const Node* node = producer(graph, value);
+  if (node == nullptr || has_activation(*node)) return {};
+  if (node->op == "Mul" && node->inputs[0] == node->inputs[1]) return node->inputs[0];
+  if (node->op == "Pow" && scalar(graph, node->inputs[1]) == 2.0F) return node->inputs[0];
+  return {};
+}
+
 }  // namespace openrknn::opt

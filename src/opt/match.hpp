@@ -54,6 +54,8 @@ const Shape& shape_of(const Graph& graph, ValueId value);
 bool is_float32(const Graph& graph, ValueId value);
 // The one element of a constant float32 tensor.
 std::optional<float> scalar(const Graph& graph, ValueId value);
+// The operand of a square, x * x or x ^ 2; invalid when the value is none.
+ValueId squared_operand(const Graph& graph, ValueId value);
 // Integers of a constant operand.
 std::optional<std::vector<int64_t>> ints(const Graph& graph, ValueId value);
 // A constant that under broadcasting to `result` varies along `axis` only: one value per index of that axis.

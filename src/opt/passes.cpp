@@ -15,6 +15,8 @@ const std::vector<PassInfo>& passes() {
       {"fuse_clip", 1, fuse_clip, "Relu, Clip, Min and Max by constants become one Relu or Clip"},
       {"fuse_layernorm", 1, fuse_layernorm,
        "mean, difference, mean of squares, root and quotient over the last axes become LayerNormalization"},
+      {"fuse_reduce_l2", 1, fuse_reduce_l2,
+       "the root of a sum of squares becomes ReduceL2, which keeps squares beyond the range of fp16 out of it"},
       {"fuse_swish", 1, fuse_swish, "what equals x * sigmoid(x) becomes exSwish"},
       {"fuse_gelu", 1, fuse_gelu, "what equals Gelu, by erf or tanh, becomes exGelu"},
       {"fuse_mish", 1, fuse_mish, "what equals x * tanh(softplus(x)) becomes exMish"},

@@ -17,6 +17,8 @@ Result<int> convert_sub_to_add(Graph&, PassContext&);
 Result<int> convert_pow_to_mul(Graph&, PassContext&);
 Result<int> fuse_two_mul(Graph&, PassContext&);
 Result<int> fuse_two_add(Graph&, PassContext&);
+// reduce.cpp
+Result<int> fuse_reduce_l2(Graph&, PassContext&);
 // padding.cpp
 Result<int> make_padding_explicit(Graph&, PassContext&);
 Result<int> fuse_pad_into_conv(Graph&, PassContext&);

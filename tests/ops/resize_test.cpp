@@ -82,6 +82,35 @@ TEST(Resize, MatchesTheCommonRuntime) {
   }
 }
 
+// Rounding in fp32 moves these ties off the half.
+TEST(Resize, TiesThatRoundingMovedAreTies) {
+  struct Tie {
+    const char* coordinate;
+    const char* nearest;
+    int64_t extent, size, at;
+    float expected;
+  };
+  for (const Tie& t :
+       {Tie{"half_pixel", "round_prefer_floor", 28, 19, 9, 13},
+        Tie{"pytorch_half_pixel", "round_prefer_floor", 14, 19, 9, 6},
+        Tie{"asymmetric", "round_prefer_ceil", 10, 12, 9, 8}, Tie{"half_pixel", "round_prefer_ceil", 26, 1, 0, 13}}) {
+    const Attributes nearest = attributes(
+        {{"coordinate_transformation_mode", std::string(t.coordinate)}, {"nearest_mode", std::string(t.nearest)}});
+    F x;
+    for (int64_t i = 0; i < t.extent; ++i) x.push_back(static_cast<float>(i));
+    const F y =
+        values(run("Resize", {floats(Shape{t.extent}, x), Tensor(), Tensor(), Tensor::ints({t.size})}, nearest));
+    EXPECT_EQ(y[static_cast<size_t>(t.at)], t.expected) << t.coordinate << " " << t.extent << " to " << t.size;
+  }
+}
+
+TEST(Resize, HalfPixelForNearestOfOldTensorflow) {
+  const Attributes nearest = attributes({{"coordinate_transformation_mode", std::string("tf_half_pixel_for_nn")},
+                                         {"nearest_mode", std::string("floor")}});
+  const F y = values(run("Resize", {floats(Shape{4}, {0, 1, 2, 3}), Tensor(), Tensor(), Tensor::ints({3})}, nearest));
+  EXPECT_EQ(y, (F{0, 2, 3}));  // floor((x + 0.5) * 4 / 3)
+}
+
 TEST(Resize, TwoAxesAreTheProductOfOne) {
   const Tensor x = iota(Shape{1, 2, 3, 4});
   const Attributes linear = attributes({{"mode", std::string("linear")}});

@@ -121,5 +121,19 @@ TEST(Recognize, LayerNorm) {
   expect_untouched(head + "%q = Mul(%d, %x)" + tail + "output %n", "fuse_layernorm");
 }
 
+TEST(ReduceL2, RootOfASumOfSquares) {
+  const std::string head = "input %x: float32[1,8,4,4]\n const %axes: int64[1] = {1}\n";
+  expect_rewrite(head + "%q = Mul(%x, %x)\n %s = ReduceSum(%q, %axes)\n %y = Sqrt(%s)\n output %y",
+                 {"fuse_reduce_l2", "remove_dead_code"}, {{"ReduceL2", 1}});
+  expect_rewrite(
+      head +
+          "const %h: float32[] = {0.5}\n %s = ReduceSumSquare(%x, %axes) {keepdims=0}\n %y = Pow(%s, %h)\n output %y",
+      {"fuse_reduce_l2", "remove_dead_code"}, {{"ReduceL2", 1}});
+  expect_untouched(head + "%r = Relu(%x)\n %q = Mul(%x, %r)\n %s = ReduceSum(%q, %axes)\n %y = Sqrt(%s)\n output %y",
+                   "fuse_reduce_l2");
+  expect_untouched(head + "%q = Mul(%x, %x)\n %s = ReduceMean(%q, %axes)\n %y = Sqrt(%s)\n output %y",
+                   "fuse_reduce_l2");
+}
+
 }  // namespace
 }  // namespace openrknn::opt::testing
