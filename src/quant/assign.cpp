@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -113,6 +114,29 @@ Status assign_params(Graph& graph, const Placement& placement, const Ranges& ran
     graph.value(w).quant = weight_params(*weights, per_layer ? -1 : (channel_axis_last ? 1 : 0));
   }
   return {};
+}
+
+std::vector<std::string> crowded_concats(const Graph& graph, const Placement& placement, const Ranges& ranges) {
+  std::vector<std::string> lines;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (node.op != "Concat" || !is_int8(placement, id)) continue;
+    const Value& result = graph.value(node.outputs[0]);
+    if (!result.quant) continue;
+    for (const ValueId input : node.inputs) {
+      const auto it = ranges.find(input);
+      if (it == ranges.end() || !it->second.seen || it->second.max <= it->second.min) continue;
+      const double width = it->second.max - it->second.min;
+      const double levels = width / result.quant->scale();
+      if (levels >= kLeastLevels) continue;
+      lines.push_back(fmt::format(
+          "Concat '{}' leaves operand '{}' ({:.4g} to {:.4g}) {:.0f} of 256 int8 levels, since one scale has to reach "
+          "all "
+          "operands; end the model before it with --output, or keep it in float16 with --layer-dtype {}=fp16",
+          result.name, graph.value(input).name, it->second.min, it->second.max, std::ceil(levels), result.name));
+    }
+  }
+  return lines;
 }
 
 }  // namespace openrknn::quant

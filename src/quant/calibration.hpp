@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "eval/evaluator.hpp"
 #include "quant/placement.hpp"
@@ -31,5 +32,11 @@ Result<Ranges> calibrate(const Graph& graph, const SampleSource& next, int64_t e
 // (MaxPool, Reshape, Transpose, Concat in place), cut where the activation's range is known. Weights: per channel or
 // per layer, asymmetric, widened to 0.
 Status assign_params(Graph& graph, const Placement& placement, const Ranges& ranges, const std::string& method);
+
+// One line for each Concat in int8 (after assign_params) whose one scale leaves an operand fewer than kLeastLevels of
+// its 256 levels: boxes of 0..640 beside scores of 0..1 leave these one level. Names the operand, the levels and ways
+// out.
+constexpr int kLeastLevels = 32;
+std::vector<std::string> crowded_concats(const Graph& graph, const Placement& placement, const Ranges& ranges);
 
 }  // namespace openrknn::quant

@@ -188,6 +188,7 @@ Result<model::Program> build(const std::string& path, const import::Imported& im
     const auto next = [&]() -> Result<std::optional<eval::Tensors>> { return samples->next(); };
     OPENRKNN_TRY(const quant::Ranges ranges, quant::calibrate(graph, next, static_cast<int64_t>(samples->count())));
     OPENRKNN_CHECK_OK(quant::assign_params(graph, placement, ranges, config.method));
+    for (const std::string& text : quant::crowded_concats(graph, placement, ranges)) warn(warnings, text);
   }
   npu::CompileOptions options = compile_options(config, inputs, mean, std_dev);
   OPENRKNN_TRY(options.memory_plan, plan::strategy_from_name(config.memory_plan));
