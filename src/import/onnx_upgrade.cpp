@@ -366,11 +366,14 @@ constexpr std::array kTable = std::to_array<Entry>({
     {"Xor", 7, align_operand},
 });
 
-// Float formats that are computed in float32.
-void promote_cast(NodeDraft& draft) {
-  if (draft.op != "Cast") return;
-  const auto dtype = dtype_from_onnx(static_cast<int>(std::clamp<int64_t>(draft.attributes.int_or("to", 0), 0, 1000)));
-  if (dtype && computed_dtype(*dtype) != *dtype) draft.attributes.set("to", kOnnxFloat);
+// Float formats that are computed in float32, where an attribute names them.
+void promote_types(NodeDraft& draft) {
+  for (const char* name : {"to", "dtype", "output_dtype", "output_datatype"}) {
+    const auto* number = draft.attributes.get<int64_t>(name);
+    if (number == nullptr) continue;
+    const auto dtype = dtype_from_onnx(static_cast<int>(std::clamp<int64_t>(*number, 0, 1000)));
+    if (dtype && computed_dtype(*dtype) != *dtype) draft.attributes.set(name, kOnnxFloat);
+  }
 }
 
 }  // namespace
@@ -381,7 +384,7 @@ Status upgrade(NodeDraft& draft, GraphBuilder& builder) {
   for (const Entry& entry : kTable) {
     if (entry.op == op && draft.opset < entry.before) OPENRKNN_CHECK_OK(entry.rewrite(draft, builder));
   }
-  promote_cast(draft);
+  promote_types(draft);
   return {};
 }
 

@@ -19,7 +19,7 @@ class Folder:
     def write(self, name, op, inputs, outputs, attributes, opset=14, domain=""):
         """`inputs` by operand name, None for an absent one. `outputs` are names, "" for an absent one."""
         operands = [key if value is not None else "" for key, value in inputs.items()]
-        given = {key: value for key, value in inputs.items() if value is not None}
+        given = {key: np.asarray(value) for key, value in inputs.items() if value is not None}
         attributes = {key: value for key, value in attributes.items() if value != []}
         node = helper.make_node(op, operands, outputs, domain=domain, **attributes)
         typed = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in given.items()]
@@ -106,4 +106,81 @@ def test_recurrent_functions(folder):
         folder.write("gru_" + name, "GRU", operands, ["Y", "Yh"],
                      {"hidden_size": 6, "direction": "bidirectional", "activations": ["Sigmoid", name, "HardSigmoid", name],
                       "activation_alpha": alpha + [0.25] + alpha, "activation_beta": beta + [0.5] + beta})
+    folder.check()
+
+
+def test_quantize(folder):
+    random = np.random.default_rng(7)
+    x = random.uniform(-40, 40, (2, 6, 5)).astype(np.float32)
+    x[0, 0, :4] = (0.25, 0.75, -0.25, 1e30)  # ties with a scale of 0.5, and what the type cannot hold
+    for dtype in (np.int8, np.uint8, np.int16, np.uint16):
+        info = np.iinfo(dtype)
+        zero = dtype(random.integers(info.min, info.max))
+        folder.write(f"tensor_{dtype.__name__}", "QuantizeLinear", {"x": x, "s": np.float32(0.5), "z": zero}, ["y"], {}, 21)
+        zeros = random.integers(info.min, info.max, 6, dtype=dtype)
+        scales = random.uniform(0.01, 1, 6).astype(np.float32)
+        folder.write(f"axis_{dtype.__name__}", "QuantizeLinear", {"x": x, "s": scales, "z": zeros}, ["y"], {"axis": -2}, 21)
+        q = random.integers(info.min, info.max, x.shape, dtype=dtype)
+        folder.write(f"back_{dtype.__name__}", "DequantizeLinear", {"x": q, "s": scales, "z": zeros}, ["y"], {"axis": 1}, 21)
+        blocks = random.uniform(0.01, 1, (2, 3, 5)).astype(np.float32)
+        folder.write(f"blocks_{dtype.__name__}", "DequantizeLinear", {"x": q, "s": blocks}, ["y"],
+                     {"axis": 1, "block_size": 2}, 21)
+    wide = random.integers(-2**31, 2**31, (4, 3)).astype(np.int32)
+    folder.write("int32", "DequantizeLinear", {"x": wide, "s": np.float32([0.1])}, ["y"], {})
+    folder.write("int32_axis", "DequantizeLinear", {"x": wide, "s": np.float32([0.1, 0.2, 0.3])}, ["y"], {})
+    folder.write("default", "QuantizeLinear", {"x": x, "s": np.float32(0.3), "z": None}, ["y"], {})
+    for name, values in {"dynamic": x / 1e29, "positive": np.abs(x[1]), "negative": -np.abs(x[1]), "zeros": x * 0}.items():
+        folder.write(name, "DynamicQuantizeLinear", {"x": values}, ["y", "s", "z"], {})
+    folder.check()
+
+
+def integers(random, dtype, shape):
+    info = np.iinfo(dtype)
+    return random.integers(info.min, info.max + 1, shape, dtype=dtype)
+
+
+@pytest.mark.parametrize("group", (1, 2, 8))
+def test_integer_convolutions(folder, group):
+    random = np.random.default_rng(8)
+    attributes = {"group": group, "pads": [1, 0, 2, 1], "strides": [2, 1], "dilations": [1, 2]}
+    # 8 channels of 9 x 5 taps: more terms than a float adds up exactly.
+    x = integers(random, np.uint8, (2, 8, 20, 20))
+    zero = np.uint8(77)
+    for w_type in (np.int8, np.uint8):
+        w = integers(random, w_type, (8, 8 // group, 9, 5))
+        one = w_type(3)
+        name = w_type.__name__
+        folder.write(f"plain_{name}", "ConvInteger", {"x": x, "w": w, "zx": zero, "zw": one}, ["y"], attributes)
+        folder.write(f"no_zeros_{name}", "ConvInteger", {"x": x, "w": w}, ["y"], attributes)
+        linear = {"x": x, "sx": np.float32(0.02), "zx": zero, "w": w, "sw": np.float32(0.01), "zw": one,
+                  "sy": np.float32(3.1), "zy": np.uint8(120)}
+        bias = random.integers(-20000, 20000, 8).astype(np.int32)
+        folder.write(f"linear_{name}", "QLinearConv", linear, ["y"], attributes)
+        folder.write(f"bias_{name}", "QLinearConv", linear | {"b": bias}, ["y"], attributes)
+        channels = {"sw": random.uniform(0.005, 0.02, 8).astype(np.float32), "zw": np.full(8, one)}
+        folder.write(f"channels_{name}", "QLinearConv", linear | channels | {"b": bias}, ["y"], attributes)
+    folder.check()
+
+
+def test_integer_products(folder):
+    random = np.random.default_rng(9)
+    shapes = {"matrices": ((7, 600), (600, 5)), "batches": ((2, 3, 4, 6), (2, 3, 6, 5)), "vector": ((6,), (6, 5))}
+    for name, (a_shape, b_shape) in shapes.items():
+        for b_type in (np.int8, np.uint8):
+            a, b = integers(random, np.uint8, a_shape), integers(random, b_type, b_shape)
+            zeros = {"za": np.uint8(130), "zb": b_type(5)}
+            label = f"{name}_{b_type.__name__}"
+            folder.write(f"integer_{label}", "MatMulInteger", {"a": a, "b": b, **zeros}, ["y"], {})
+            folder.write(f"no_zeros_{label}", "MatMulInteger", {"a": a, "b": b}, ["y"], {})
+            if name == "vector":
+                continue
+            folder.write(f"linear_{label}", "QLinearMatMul",
+                         {"a": a, "sa": np.float32(0.02), "za": np.uint8(130), "b": b, "sb": np.float32(0.01), "zb": b_type(5),
+                          "sy": np.float32(0.3), "zy": np.uint8(100)}, ["y"], {}, 21)
+            columns = b_shape[-1]
+            if name == "matrices":
+                folder.write(f"columns_{label}", "QLinearMatMul",
+                             {"a": a, "sa": np.float32(0.02), "za": np.uint8(130), "b": b,
+                              "sb": random.uniform(0.01, 0.02, columns).astype(np.float32),
+                              "zb": integers(random, b_type, columns), "sy": np.float32(0.3), "zy": np.uint8(100)}, ["y"], {}, 21)
     folder.check()

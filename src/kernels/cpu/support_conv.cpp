@@ -11,17 +11,6 @@
 namespace openrknn::cpu {
 namespace {
 
-PatchGeometry forward_geometry(const ConvPlan& plan) {
-  PatchGeometry geometry;
-  const std::vector<WindowAxis> axes = three_axes(plan.axes);
-  for (size_t i = 0; i < 3; ++i) {
-    PatchAxis& to = geometry.axes[i];
-    to = {axes[i].in, axes[i].out, axes[i].stride, {}};
-    for (int64_t t = 0; t < axes[i].kernel; ++t) to.offsets.push_back(t * axes[i].dilation - axes[i].pad_begin);
-  }
-  return geometry;
-}
-
 // One stride phase of a transposed convolution: the outputs at phase + stride * q take tap t from input q + offset.
 struct Phase {
   PatchGeometry geometry;
@@ -138,7 +127,7 @@ void ConvFusion::apply(int64_t channel, int64_t offset, int64_t count, float* da
 }
 
 void conv_by_gemm(const ConvPlan& plan, const ConvOperands& operands) {
-  const PatchGeometry geometry = forward_geometry(plan);
+  const PatchGeometry geometry = patch_geometry(plan);
   multiply_patches(plan, geometry, operands.w, operands, operands.y, &operands.fusion);
 }
 

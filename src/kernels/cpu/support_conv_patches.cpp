@@ -24,6 +24,17 @@ void copy_line(const float* line, int64_t extent, int64_t start, int64_t step, i
 
 }  // namespace
 
+PatchGeometry patch_geometry(const ConvPlan& plan) {
+  PatchGeometry geometry;
+  const std::vector<WindowAxis> axes = three_axes(plan.axes);
+  for (size_t i = 0; i < 3; ++i) {
+    PatchAxis& to = geometry.axes[i];
+    to = {axes[i].in, axes[i].out, axes[i].stride, {}};
+    for (int64_t t = 0; t < axes[i].kernel; ++t) to.offsets.push_back(t * axes[i].dilation - axes[i].pad_begin);
+  }
+  return geometry;
+}
+
 int64_t PatchGeometry::taps() const {
   int64_t n = 1;
   for (const PatchAxis& axis : axes) n *= static_cast<int64_t>(axis.offsets.size());

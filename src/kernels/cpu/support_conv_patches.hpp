@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "kernels/conv_plan.hpp"
 #include "kernels/gemm.hpp"
 
 namespace openrknn::cpu {
@@ -23,6 +24,9 @@ struct PatchGeometry {
   int64_t out_pixels() const { return axes[0].out * axes[1].out * axes[2].out; }
   bool identity() const;  // row k is channel k itself
 };
+
+// The patches of a convolution that is not transposed.
+PatchGeometry patch_geometry(const ConvPlan& plan);
 
 class PatchSource : public RowSource {
  public:
