@@ -20,20 +20,63 @@ namespace {
 
 using model::Convolution;
 
-constexpr int64_t kBlockValues = 1 << 18;  // accumulators of a block of rows: 1 MiB
-constexpr int64_t kChunkValues = 1 << 14;  // of the pipeline's steps: 64 KiB
+constexpr int64_t kBlockBytes = 1 << 20;  // input of a block of rows
 
 // Weights in the order of the kernels and parameters, of a range of output channels.
 struct Constants {
   int64_t channel = 0, channels = 0;
-  std::vector<std::byte> weights;
+  npu::IntegerFilters filters;
+  npu::HalfFilters half_filters;
   model::ChannelParams params;  // int8
-  std::vector<float> bias;      // fp16; empty: none
-  bool sums = false;            // some weight zero point is not 0
+  npu::Requantizer requantizer;
+  std::vector<float> bias;  // fp16; empty: none
+  bool sums = false;        // weight zero points that the filters do not hold
 };
 
 struct OutputPart {
   int64_t n, h, hs, w, ws;
+};
+
+// Where the results of a part go. Rows that follow each other without a gap are one long row.
+struct Target {
+  View y, residual;
+  bool has_residual;
+  OutputPart part;
+  int64_t row;  // pixels from row to row of the part
+  int64_t top;  // first row, as the views count
+
+  Target(const View& to, const View* other, const OutputPart& p)
+      : y(to),
+        residual(other != nullptr ? *other : View{}),
+        has_residual(other != nullptr),
+        part(p),
+        row(p.ws),
+        top(p.h) {
+    if (!joins(y) || (has_residual && !(joins(residual) && residual.cube == y.cube))) return;
+    join(y);
+    if (has_residual) join(residual);
+    row = part.hs * part.ws;
+    top = 0;
+  }
+
+  // Calls f(part, first) for pixels [pixel, pixel + pixels), counted over the rows of the part.
+  template <typename F>
+  void for_rows(int64_t pixel, int64_t pixels, int64_t channel, int64_t channels, F&& f) const {
+    for (int64_t p = pixel; p < pixel + pixels;) {
+      const int64_t w = p % row, n = std::min(row - w, pixel + pixels - p);
+      f(Part{part.n, top + p / row, part.w + w, n, channel, channels}, p - pixel);
+      p += n;
+    }
+  }
+
+ private:
+  bool joins(const View& v) const { return v.direct() && part.ws == v.cube.w && v.row == v.cube.w * v.pixel; }
+  void join(View& v) const {
+    v.base += part.h * v.row;
+    v.cube.w = part.hs * v.cube.w;
+    v.cube.h = 1;
+    v.row = v.cube.w * v.pixel;
+  }
 };
 
 class ConvRunner final : public Runner {
@@ -54,13 +97,14 @@ class ConvRunner final : public Runner {
   bool depthwise() const { return conv_.mode == model::ConvMode::kDepthwise; }
   Constants constants(std::span<const std::byte> packed, int64_t first, int64_t channel, int64_t channels) const;
   Rectangle rectangle(const OutputPart& part, int64_t columns) const;
-  npu::ConvShape shape(const Rectangle& r, const Slab& slab, const OutputPart& part, const Constants& k) const;
-  void accumulate(const npu::ConvShape& shape, const Slab& slab, const Constants& k, Scratch& scratch) const;
-  void finish(const Context& context, const View& y, const View* residual, const OutputPart& part,
-              const Constants& k) const;
-  void finish_integer(Scratch& scratch, const View& y, const View* residual, const Part& part, int64_t pixel,
+  npu::ConvShape shape(const Constants& k) const;
+  npu::ChannelStage channel_stage(const Constants& k) const;
+  npu::Requantizer requantizer(const Constants& k, std::span<const std::byte> weights) const;
+  void pack_integer(std::span<const std::byte> weights, Constants& k) const;
+  void pack_half(std::span<const std::byte> weights, Constants& k) const;
+  void finish_integer(const Target& target, const Part& part, const npu::AccumulatorBlock<int32_t>& block,
                       const Constants& k) const;
-  void finish_half(Scratch& scratch, const View& y, const View* residual, const Part& part, int64_t pixel,
+  void finish_half(const Target& target, const Part& part, const npu::AccumulatorBlock<float>& block,
                    const Constants& k) const;
   void compute(const Context& context, const Source& source, const View& y, const View* residual,
                const OutputPart& part, const Constants& k) const;
@@ -76,8 +120,7 @@ class ConvRunner final : public Runner {
   IntegerPipeline integer_pipeline_;
   HalfPipeline half_pipeline_;
   npu::OperandStage residual_;
-  Constants all_;  // fast mode, unpacked at the first run
-  bool ready_ = false;
+  Constants all_;  // fast mode, packed at the first run
 };
 
 template <typename T>
@@ -85,22 +128,68 @@ std::vector<T> slice(const std::vector<T>& from, int64_t at, int64_t count) {
   return {from.begin() + at, from.begin() + at + count};
 }
 
+// `weights`: plain ones in the order of the kernels.
+npu::Requantizer ConvRunner::requantizer(const Constants& k, std::span<const std::byte> weights) const {
+  const auto kind = task_.activation.kind;
+  if (k.sums || (kind != model::ActivationKind::kLinear && kind != model::ActivationKind::kClamp)) return {};
+  const auto* w = reinterpret_cast<const int8_t*>(weights.data());
+  const int64_t filter = static_cast<int64_t>(weights.size()) / k.channels;
+  std::vector<int64_t> least(static_cast<size_t>(k.channels), 0), largest = least;
+  for (int64_t i = 0; i < filter * k.channels; ++i) {
+    const auto c = static_cast<size_t>(depthwise() ? i % k.channels : i / filter);
+    const int64_t weight = int64_t{w[i]} + k.params.minus_weight_zero[c];
+    least[c] += std::min(-128 * weight, 127 * weight);
+    largest[c] += std::max(-128 * weight, 127 * weight);
+  }
+  npu::Requantizer::Stages stages;
+  stages.channels = k.channels;
+  stages.channel = channel_stage(k);
+  stages.least = least.data();
+  stages.largest = largest.data();
+  if (!task_.operands.empty()) stages.residual = &residual_;
+  stages.clamps = kind == model::ActivationKind::kClamp;
+  stages.low = task_.activation.min;
+  stages.high = task_.activation.max;
+  stages.output = integer_pipeline_.output_stage();
+  return npu::Requantizer(stages);
+}
+
+void ConvRunner::pack_integer(std::span<const std::byte> weights, Constants& k) const {
+  const auto whole = model::unpack_params(program_.profile, program_.blob(conv_.params), conv_.out_channels);
+  k.params = {slice(whole.bias, k.channel, k.channels), slice(whole.minus_weight_zero, k.channel, k.channels),
+              slice(whole.multiplier, k.channel, k.channels)};
+  const std::vector<int32_t>& zero = k.params.minus_weight_zero;
+  const bool zeros = std::all_of(zero.begin(), zero.end(), [](int32_t b) { return b == 0; });
+  // Folded into the weights while the sums of x * (w - zero) fit 32 bits.
+  const int64_t products = static_cast<int64_t>(weights.size()) / k.channels;
+  const bool folds = products < (int64_t{1} << 31) / (128 * 256) &&
+                     std::all_of(zero.begin(), zero.end(), [](int32_t b) { return b >= -128 && b <= 128; });
+  k.sums = !zeros && !folds;
+  const int32_t* minus_zero = zeros || !folds ? nullptr : zero.data();
+  const auto* w = reinterpret_cast<const int8_t*>(weights.data());
+  const npu::ConvShape s = shape(k);
+  k.filters = depthwise() ? npu::pack_depthwise_s8(s, w, minus_zero) : npu::pack_conv_s8(s, w, minus_zero);
+  k.requantizer = requantizer(k, weights);
+}
+
+void ConvRunner::pack_half(std::span<const std::byte> weights, Constants& k) const {
+  const auto* w = reinterpret_cast<const uint16_t*>(weights.data());
+  const NumericsProfile& profile = program_.profile;
+  const npu::ConvShape s = shape(k);
+  k.half_filters =
+      depthwise() ? npu::pack_depthwise_f16(s, w) : npu::pack_conv_f16(s, profile.fp16_slice, profile.fp16_group, w);
+  if (conv_.params == model::kNone) return;
+  k.bias.resize(static_cast<size_t>(k.channels));
+  std::memcpy(k.bias.data(), program_.blob(conv_.params).data() + k.channel * 4, static_cast<size_t>(k.channels) * 4);
+}
+
 Constants ConvRunner::constants(std::span<const std::byte> packed, int64_t first, int64_t channel,
                                 int64_t channels) const {
   Constants k;
   k.channel = channel;
   k.channels = channels;
-  k.weights = model::unpack_weights_taps_first(conv_, packed, channel, channels, first);
-  if (integer_) {
-    const auto whole = model::unpack_params(program_.profile, program_.blob(conv_.params), conv_.out_channels);
-    k.params = {slice(whole.bias, channel, channels), slice(whole.minus_weight_zero, channel, channels),
-                slice(whole.multiplier, channel, channels)};
-    k.sums = std::any_of(k.params.minus_weight_zero.begin(), k.params.minus_weight_zero.end(),
-                         [](int32_t b) { return b != 0; });
-  } else if (conv_.params != model::kNone) {
-    k.bias.resize(static_cast<size_t>(channels));
-    std::memcpy(k.bias.data(), program_.blob(conv_.params).data() + channel * 4, static_cast<size_t>(channels) * 4);
-  }
+  const auto weights = model::unpack_weights_taps_first(conv_, packed, channel, channels, first);
+  integer_ ? pack_integer(weights, k) : pack_half(weights, k);
   return k;
 }
 
@@ -128,12 +217,9 @@ Rectangle ConvRunner::rectangle(const OutputPart& part, int64_t columns) const {
   return r;
 }
 
-npu::ConvShape ConvRunner::shape(const Rectangle& r, const Slab& slab, const OutputPart& part,
-                                 const Constants& k) const {
+// Without what depends on the slab and the part.
+npu::ConvShape ConvRunner::shape(const Constants& k) const {
   npu::ConvShape s{};
-  s.in_h = r.rows;
-  s.in_w = r.columns;
-  s.channels = slab.lanes;
   s.in_channels = depthwise() ? k.channels : conv_.in_channels;
   s.out_channels = k.channels;
   s.kernel_h = conv_.kernel[0];
@@ -142,79 +228,50 @@ npu::ConvShape ConvRunner::shape(const Rectangle& r, const Slab& slab, const Out
   s.stride_w = conv_.transposed ? 1 : conv_.stride[1];
   s.dilation_h = conv_.dilation[0];
   s.dilation_w = conv_.dilation[1];
-  s.out_h = part.hs;
-  s.out_w = part.ws;
   return s;
 }
 
-void ConvRunner::accumulate(const npu::ConvShape& s, const Slab& slab, const Constants& k, Scratch& scratch) const {
-  const int64_t values = s.out_h * s.out_w * s.out_channels;
-  if (integer_) {
-    const auto* x = reinterpret_cast<const int8_t*>(slab.pixels);
-    const auto* w = reinterpret_cast<const int8_t*>(k.weights.data());
-    int32_t* acc = reserve(scratch.accumulators, values);
-    int32_t* sums = k.sums ? reserve(scratch.sums, depthwise() ? values : s.out_h * s.out_w) : nullptr;
-    return depthwise() ? npu::depthwise_s8(s, x, w, acc, sums) : npu::conv_s8(s, x, w, acc, sums);
-  }
-  const auto* x = reinterpret_cast<const uint16_t*>(slab.pixels);
-  const auto* w = reinterpret_cast<const uint16_t*>(k.weights.data());
-  float* acc = reserve(scratch.half_accumulators, values);
-  if (depthwise()) return npu::depthwise_f16(s, x, w, acc);
-  npu::conv_f16(s, program_.profile.fp16_slice, program_.profile.fp16_group, x, w, acc);
-}
-
-void ConvRunner::finish_integer(Scratch& scratch, const View& y, const View* residual, const Part& part, int64_t pixel,
-                                const Constants& k) const {
+npu::ChannelStage ConvRunner::channel_stage(const Constants& k) const {
   const model::Requant& q = *task_.requant;
-  const npu::ChannelStage stage{k.params.bias.data(),       k.sums ? k.params.minus_weight_zero.data() : nullptr,
-                                k.params.multiplier.data(), q.channel_shift,
-                                q.channel_shift_negative,   q.channel_multiplier_bypass};
-  int32_t* v = scratch.accumulators.data() + pixel * k.channels;  // each part its own range
-  const int32_t* sums = k.sums ? scratch.sums.data() + (depthwise() ? pixel * k.channels : pixel) : nullptr;
-  npu::channel_stage_block(part.ws, k.channels, v, sums, depthwise(), stage, v);
-  if (residual != nullptr) {
-    std::vector<int8_t> storage;
-    int64_t stride = 0;
-    const int8_t* r = load(*residual, part, storage, stride);
-    npu::add_operand_block(part.ws, k.channels, r, stride, residual_, v);
-  }
-  integer_pipeline_.activate(part.ws, k.channels, k.channel, v);
-  store<int8_t>(y, part,
-                [&](int8_t* to, int64_t stride) { integer_pipeline_.output(part.ws, k.channels, v, to, stride); });
+  return {k.params.bias.data(),       k.sums ? k.params.minus_weight_zero.data() : nullptr,
+          k.params.multiplier.data(), q.channel_shift,
+          q.channel_shift_negative,   q.channel_multiplier_bypass};
 }
 
-void ConvRunner::finish_half(Scratch& scratch, const View& y, const View* residual, const Part& part, int64_t pixel,
+void ConvRunner::finish_integer(const Target& target, const Part& part, const npu::AccumulatorBlock<int32_t>& block,
+                                const Constants& k) const {
+  std::vector<int8_t> storage;
+  int64_t residual_stride = 0;
+  const int8_t* residual = target.has_residual ? load(target.residual, part, storage, residual_stride) : nullptr;
+  const int64_t first = block.channel;
+  int32_t* v = block.values;
+  store<int8_t>(target.y, part, [&](int8_t* to, int64_t stride) {
+    if (k.requantizer.usable())
+      return k.requantizer.run(part.ws, first, part.cs, v, residual, residual_stride, to, stride);
+    npu::ChannelStage stage = channel_stage(k);
+    stage.bias += first;
+    if (stage.minus_weight_zero != nullptr) stage.minus_weight_zero += first;
+    if (stage.multiplier != nullptr) stage.multiplier += first;
+    npu::channel_stage_block(part.ws, part.cs, v, block.window_sums, depthwise(), stage, v);
+    if (residual != nullptr) npu::add_operand_block(part.ws, part.cs, residual, residual_stride, residual_, v);
+    integer_pipeline_.activate(part.ws, part.cs, part.c, v);
+    integer_pipeline_.output(part.ws, part.cs, v, to, stride);
+  });
+}
+
+void ConvRunner::finish_half(const Target& target, const Part& part, const npu::AccumulatorBlock<float>& block,
                              const Constants& k) const {
-  float* v = scratch.half_accumulators.data() + pixel * k.channels;
-  if (!k.bias.empty()) npu::add_bias_f32(part.ws, k.channels, k.bias.data(), v);
-  if (residual != nullptr) {
+  float* v = block.values;
+  if (!k.bias.empty()) npu::add_bias_f32(part.ws, part.cs, k.bias.data() + block.channel, v);
+  if (target.has_residual) {
     std::vector<uint16_t> storage;
     int64_t stride = 0;
-    const uint16_t* r = load(*residual, part, storage, stride);
-    npu::add_half_block(part.ws, k.channels, r, stride, v);
+    const uint16_t* r = load(target.residual, part, storage, stride);
+    npu::add_half_block(part.ws, part.cs, r, stride, v);
   }
-  half_pipeline_.activate(part.ws, k.channels, k.channel, v);
-  store<uint16_t>(y, part,
-                  [&](uint16_t* to, int64_t stride) { HalfPipeline::output(part.ws, k.channels, v, to, stride); });
-}
-
-// Accumulators to results, over threads: rows cut into steps that fit the caches.
-void ConvRunner::finish(const Context& context, const View& y, const View* residual, const OutputPart& part,
-                        const Constants& k) const {
-  const int64_t step = std::clamp<int64_t>(kChunkValues / k.channels, 1, part.ws);
-  const int64_t steps = ceil_div(part.ws, step);
-  const int64_t grain = std::max<int64_t>(1, kChunkValues / (step * k.channels));
-  parallel_for(part.hs * steps, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i / steps, w = i % steps * step;
-      const Part p{part.n, part.h + row, part.w + w, std::min(step, part.ws - w), k.channel, k.channels};
-      if (integer_) {
-        finish_integer(context.scratch, y, residual, p, row * part.ws + w, k);
-      } else {
-        finish_half(context.scratch, y, residual, p, row * part.ws + w, k);
-      }
-    }
-  });
+  half_pipeline_.activate(part.ws, part.cs, part.c, v);
+  store<uint16_t>(target.y, part,
+                  [&](uint16_t* to, int64_t stride) { HalfPipeline::output(part.ws, part.cs, v, to, stride); });
 }
 
 void ConvRunner::compute(const Context& context, const Source& source, const View& y, const View* residual,
@@ -223,8 +280,37 @@ void ConvRunner::compute(const Context& context, const Source& source, const Vie
   // A tile's window holds only its own channels.
   if (depthwise()) r.channels = k.channels;
   const Slab slab = cut(source, r, context.scratch.slab);
-  accumulate(shape(r, slab, part, k), slab, k, context.scratch);
-  finish(context, y, residual, part, k);
+  npu::ConvShape s = shape(k);
+  s.in_h = r.rows;
+  s.in_w = r.columns;
+  s.channels = slab.lanes;
+  s.slack = slab.slack;
+  s.out_h = part.hs;
+  s.out_w = part.ws;
+  const Target target(y, residual, part);
+  if (integer_) {
+    const auto* x = reinterpret_cast<const int8_t*>(slab.pixels);
+    const npu::AccumulatorSink<int32_t> sink = [&](const npu::AccumulatorBlock<int32_t>& block) {
+      target.for_rows(block.pixel, block.pixels, k.channel + block.channel, block.channels,
+                      [&](const Part& row, int64_t first) {
+                        npu::AccumulatorBlock<int32_t> b = block;
+                        b.values += first * block.channels;
+                        if (k.sums) b.window_sums += depthwise() ? first * block.channels : first;
+                        finish_integer(target, row, b, k);
+                      });
+    };
+    return depthwise() ? npu::depthwise_s8(s, x, k.filters, k.sums, sink) : npu::conv_s8(s, x, k.filters, k.sums, sink);
+  }
+  const auto* x = reinterpret_cast<const uint16_t*>(slab.pixels);
+  const npu::AccumulatorSink<float> sink = [&](const npu::AccumulatorBlock<float>& block) {
+    target.for_rows(block.pixel, block.pixels, k.channel + block.channel, block.channels,
+                    [&](const Part& row, int64_t first) {
+                      npu::AccumulatorBlock<float> b = block;
+                      b.values += first * block.channels;
+                      finish_half(target, row, b, k);
+                    });
+  };
+  depthwise() ? npu::depthwise_f16(s, x, k.half_filters, sink) : npu::conv_f16(s, x, k.half_filters, sink);
 }
 
 // Images of one pixel are the pixels of one row: the rows of a matrix product share one pass over the weights.
@@ -237,10 +323,8 @@ View images_as_row(View v) {
 }
 
 Status ConvRunner::run_fast(const Context& context) {
-  if (!ready_) {
+  if (!(integer_ ? all_.filters.current() : all_.half_filters.current()))
     all_ = constants(program_.blob(conv_.weights), 0, 0, conv_.out_channels);
-    ready_ = true;
-  }
   View x = context.view(task_.inputs[0]);
   View y = context.view(task_.outputs[0]);
   View residual;
@@ -254,7 +338,8 @@ Status ConvRunner::run_fast(const Context& context) {
     y = images_as_row(y);
     if (has_residual) residual = images_as_row(residual);
   }
-  const int64_t rows = std::clamp<int64_t>(kBlockValues / (y.cube.w * y.cube.c), 1, y.cube.h);
+  const int64_t row_bytes = int64_t{conv_.stride[0]} * x.cube.w * x.pixel;
+  const int64_t rows = std::clamp<int64_t>(kBlockBytes / row_bytes, 1, y.cube.h);
   for (int64_t n = 0; n < y.cube.n; ++n) {
     const Source source{&x, n, 0, 0, x.cube.h, x.cube.w};
     for (int64_t h = 0; h < y.cube.h; h += rows) {

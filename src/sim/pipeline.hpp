@@ -16,6 +16,7 @@ class IntegerPipeline {
   IntegerPipeline(const model::Program& program, const model::Task& task);
   void activate(int64_t pixels, int64_t channels, int64_t channel, int32_t* v) const;
   void output(int64_t pixels, int64_t channels, const int32_t* v, int8_t* y, int64_t y_stride) const;
+  const npu::OutputStage& output_stage() const { return output_; }
 
  private:
   model::Activation activation_;

@@ -39,8 +39,6 @@ class Memory {
 // Working memory that tasks share one after the other.
 struct Scratch {
   std::vector<std::byte> slab, window;
-  std::vector<int32_t> accumulators, sums;
-  std::vector<float> half_accumulators;
 };
 
 struct Context {

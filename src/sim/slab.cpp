@@ -12,7 +12,7 @@ namespace {
 // Copying whole pixels is cheaper than picking their real lanes when few lanes are padding.
 constexpr int64_t kSpareBytes = 32;
 // Kernels may load whole vectors behind the last pixel.
-constexpr size_t kSlack = 256;
+constexpr int64_t kSlack = 256;
 constexpr int64_t kGrainBytes = 1 << 16;
 
 bool lies_in_place(const Source& s, const Rectangle& r) {
@@ -80,14 +80,14 @@ Slab cut(const Source& s, const Rectangle& r, std::vector<std::byte>& storage) {
   const bool whole = v.single() && r.channel == 0 && v.pixel - r.channels * v.size <= kSpareBytes;
   const int64_t lanes = whole ? v.stride() : r.channels;
   const int64_t row_bytes = r.columns * lanes * v.size;
-  const size_t bytes = static_cast<size_t>(r.rows * row_bytes) + kSlack;
+  const size_t bytes = static_cast<size_t>(r.rows * row_bytes + kSlack);
   if (storage.size() < bytes) storage.resize(bytes);
   const Cutter cutter(s, r, lanes, storage.data());
   parallel_for(r.rows, std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, row_bytes)),
                [&](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i) cutter.row(i);
                });
-  return {storage.data(), lanes};
+  return {storage.data(), lanes, kSlack};
 }
 
 }  // namespace openrknn::sim

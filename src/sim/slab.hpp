@@ -26,7 +26,8 @@ struct Rectangle {
 
 struct Slab {
   const std::byte* pixels;
-  int64_t lanes;  // elements from pixel to pixel
+  int64_t lanes;      // elements from pixel to pixel
+  int64_t slack = 0;  // bytes that may be read behind the last pixel
 };
 
 // The rectangle in place when it is real throughout and its rows follow each other; else a copy in `storage`.

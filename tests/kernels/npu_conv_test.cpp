@@ -78,12 +78,38 @@ std::vector<int8_t> random_bytes(std::mt19937& rng, int64_t n) {
   return v;
 }
 
+// What the sink of a packed convolution gets, as one array; weights count as w + zero of their output channel.
+template <typename Pack, typename Run>
+std::vector<int32_t> folded(const ConvShape& s, const std::vector<int8_t>& x, const std::vector<int8_t>& w,
+                            const std::vector<int32_t>& zero, Pack&& pack, Run&& run) {
+  std::vector<int32_t> y(static_cast<size_t>(s.out_h * s.out_w * s.out_channels), -1);
+  const IntegerFilters filters = pack(s, w.data(), zero.data());
+  EXPECT_TRUE(filters.current());
+  const AccumulatorSink<int32_t> sink = [&](const AccumulatorBlock<int32_t>& b) {
+    for (int64_t p = 0; p < b.pixels; ++p)
+      std::copy_n(b.values + p * b.channels, b.channels, y.data() + (b.pixel + p) * s.out_channels + b.channel);
+  };
+  run(s, x.data(), filters, false, sink);
+  return y;
+}
+
+std::vector<int32_t> random_zeros(std::mt19937& rng, int64_t n) {
+  std::vector<int32_t> zero(static_cast<size_t>(n));
+  const bool small = rng() % 2 == 0;
+  for (int32_t& z : zero) z = static_cast<int32_t>(small ? pick(rng, -60, 60) : pick(rng, -128, 128));
+  return zero;
+}
+
 TEST_P(NpuConvLoops, Int8EqualsTheSumOfProducts) {
   std::mt19937 rng(1);
   for (int round = 0; round < 200; ++round) {
-    const ConvShape s = random_shape(rng, false);
-    const auto x = random_bytes(rng, s.in_h * s.in_w * s.channels);
+    ConvShape s = random_shape(rng, false);
+    s.slack = pick(rng, 0, 1) * 64;
+    const auto x = random_bytes(rng, s.in_h * s.in_w * s.channels + s.slack);
     const auto w = random_bytes(rng, s.out_channels * s.kernel_h * s.kernel_w * s.in_channels);
+    const auto zero = random_zeros(rng, s.out_channels);
+    const auto with_zeros =
+        folded(s, x, w, zero, pack_conv_s8, [](auto&&... a) { conv_s8(std::forward<decltype(a)>(a)...); });
     std::vector<int32_t> y(static_cast<size_t>(s.out_h * s.out_w * s.out_channels), -1),
         window(static_cast<size_t>(s.out_h * s.out_w), -1);
     conv_s8(s, x.data(), w.data(), y.data(), window.data());
@@ -106,6 +132,8 @@ TEST_P(NpuConvLoops, Int8EqualsTheSumOfProducts) {
         }
         ASSERT_EQ(y[static_cast<size_t>(p * s.out_channels + oc)], sum)
             << "round " << round << " pixel " << p << " oc " << oc;
+        ASSERT_EQ(with_zeros[static_cast<size_t>(p * s.out_channels + oc)], sum + zero[static_cast<size_t>(oc)] * all)
+            << "round " << round << " pixel " << p << " oc " << oc;
       }
       ASSERT_EQ(window[static_cast<size_t>(p)], all) << "round " << round << " pixel " << p;
     }
@@ -118,6 +146,9 @@ TEST_P(NpuConvLoops, DepthwiseInt8EqualsTheSumOfProducts) {
     const ConvShape s = random_shape(rng, true);
     const auto x = random_bytes(rng, s.in_h * s.in_w * s.channels);
     const auto w = random_bytes(rng, s.kernel_h * s.kernel_w * s.in_channels);
+    const auto zero = random_zeros(rng, s.in_channels);
+    const auto with_zeros =
+        folded(s, x, w, zero, pack_depthwise_s8, [](auto&&... a) { depthwise_s8(std::forward<decltype(a)>(a)...); });
     std::vector<int32_t> y(static_cast<size_t>(s.out_h * s.out_w * s.in_channels), -1), window = y;
     depthwise_s8(s, x.data(), w.data(), y.data(), window.data());
     auto without = y;
@@ -135,6 +166,8 @@ TEST_P(NpuConvLoops, DepthwiseInt8EqualsTheSumOfProducts) {
         }
         ASSERT_EQ(y[static_cast<size_t>(p * s.in_channels + c)], sum) << "round " << round;
         ASSERT_EQ(window[static_cast<size_t>(p * s.in_channels + c)], all) << "round " << round;
+        ASSERT_EQ(with_zeros[static_cast<size_t>(p * s.in_channels + c)], sum + zero[static_cast<size_t>(c)] * all)
+            << "round " << round;
       }
     }
   }

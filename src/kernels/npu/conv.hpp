@@ -1,9 +1,13 @@
 // Convolution accumulators on a slab: pixels in NHWC order with every padding already filled in, so that the kernel
 // itself knows no borders. The simulator cuts slabs from whole tensors (fast mode) or from one tile's buffer (strict
-// mode).
+// mode). Filters are packed once for many calls; accumulators are handed on block by block while they are in the cache.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "kernels/npu/half_stats.hpp"
 
 namespace openrknn::npu {
 
@@ -14,22 +18,73 @@ struct ConvShape {
   int64_t out_channels;  // of this call
   int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
   int64_t out_h, out_w;  // (in - ((k - 1) * d + 1)) / stride + 1, or fewer
+  int64_t slack = 0;     // bytes that may be read behind the slab
 };
 
-// Integer products, exact (callers keep K below 2^17 products). Weights [oc][kh][kw][in_channels], int8.
-// accumulators [out_h * out_w][out_channels] = sum x * w.
-// window_sums [out_h * out_w] = sum x over the window (all real channels); nullptr when no weight zero point needs it.
+// Finished accumulators of output pixels [pixel, pixel + pixels), counted row by row, and of some channels.
+template <typename T>
+struct AccumulatorBlock {
+  int64_t pixel, pixels, channel, channels;
+  T* values;                   // [pixels][channels]; the receiver may overwrite them
+  const int32_t* window_sums;  // direct: [pixels]; depthwise: [pixels][channels]; nullptr when not asked for
+};
+// Called once for every block, from several threads at a time.
+template <typename T>
+using AccumulatorSink = std::function<void(const AccumulatorBlock<T>&)>;
+
+// Bytes at the boundary of a cache line.
+struct alignas(64) CacheLine {
+  uint8_t bytes[64];
+};
+
+struct ConvKernels;
+
+// int8 filters in the order of the loops in force.
+struct IntegerFilters {
+  const ConvKernels* kernels = nullptr;  // whose order it is
+  std::vector<CacheLine> packed;         // panels; depthwise: see conv_blocks.hpp, or empty
+  std::vector<int32_t> wide;             // depthwise: [tap][channel], zero points folded in
+  std::vector<int32_t> sum_factors;      // direct: what the window's sum counts, by channel; empty: not
+  bool current() const;                  // packed, and for the loops in force
+};
+// Direct weights [oc][kh][kw][in_channels], depthwise ones [kh][kw][channels]. minus_zero: B of each output channel, so
+// that the weights count as w + B; nullptr: as they are.
+IntegerFilters pack_conv_s8(const ConvShape& shape, const int8_t* weights, const int32_t* minus_zero);
+IntegerFilters pack_depthwise_s8(const ConvShape& shape, const int8_t* weights, const int32_t* minus_zero);
+
+// Integer products: accumulators = sum x * (w + B), exact while they fit int32 (without B: below 2^17 products). With
+// `sums` also the sum of x over the window (all real channels; depthwise: per channel).
+void conv_s8(const ConvShape& shape, const int8_t* input, const IntegerFilters& filters, bool sums,
+             const AccumulatorSink<int32_t>& sink);
+void depthwise_s8(const ConvShape& shape, const int8_t* input, const IntegerFilters& filters, bool sums,
+                  const AccumulatorSink<int32_t>& sink);
+
+// The same with everything at once: accumulators [out_h * out_w][out_channels]; window_sums may be nullptr.
 void conv_s8(const ConvShape& shape, const int8_t* input, const int8_t* weights, int32_t* accumulators,
              int32_t* window_sums);
-// Depthwise: weights [kh][kw][channels of the call]; window sums per channel [pixels][channels].
 void depthwise_s8(const ConvShape& shape, const int8_t* input, const int8_t* weights, int32_t* accumulators,
                   int32_t* window_sums);
 
 // fp16: exact sums of up to `group` products of one slice at one tap, one rounding to fp32, fp32 additions in the order
 // slice, kh, kw. Weights [oc][kh][kw][in_channels] as fp16 bits, the input as fp16 bits.
+struct HalfFilters {
+  const ConvKernels* kernels = nullptr;
+  int64_t slice = 0, group = 0;
+  std::vector<uint16_t> plain;   // as given, for sums that doubles do not decide
+  std::vector<uint16_t> packed;  // direct: [block][step][channel of the step][lane]
+  std::vector<HalfStats> stats;  // direct: [block][step]
+  std::vector<float> wide;       // depthwise
+  bool current() const;
+};
+HalfFilters pack_conv_f16(const ConvShape& shape, int64_t slice, int64_t group, const uint16_t* weights);
+HalfFilters pack_depthwise_f16(const ConvShape& shape, const uint16_t* weights);
+void conv_f16(const ConvShape& shape, const uint16_t* input, const HalfFilters& filters,
+              const AccumulatorSink<float>& sink);
+// Depthwise: one product a step, fp32 additions in the order kh, kw. Weights [kh][kw][channels].
+void depthwise_f16(const ConvShape& shape, const uint16_t* input, const HalfFilters& filters,
+                   const AccumulatorSink<float>& sink);
 void conv_f16(const ConvShape& shape, int64_t slice, int64_t group, const uint16_t* input, const uint16_t* weights,
               float* accumulators);
-// Depthwise: one product a step, fp32 additions in the order kh, kw. Weights [kh][kw][channels].
 void depthwise_f16(const ConvShape& shape, const uint16_t* input, const uint16_t* weights, float* accumulators);
 
 // The sum of exactly n <= 64 products of halves, rounded once to fp32 (ties to even); infinities and NaN as IEEE.

@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "kernels/npu/half_stats.hpp"
+
 namespace openrknn::npu {
 
 // A run of output pixels times a run of weight panels. A panel holds `lanes` output channels: [tap][group][lane][4
@@ -18,7 +20,8 @@ struct IntegerBlock {
   int64_t out_channels;    // valid ones from the first panel on
   int32_t* output;         // [pixel][out_stride]
   int64_t out_stride;
-  const int32_t* subtrahend;  // per pixel; nullptr: none
+  const int32_t* sums;     // less sums[pixel] * factors[channel]; nullptr: none
+  const int32_t* factors;  // of the first panel on, whole panels
 };
 
 // One group of products: `n` channels of one slice at one tap.
@@ -29,14 +32,6 @@ struct HalfStep {
   int64_t n;
   int64_t w;  // elements from a filter's start to its first weight
 };
-
-// What decides whether doubles hold a group's sum exactly: all values are multiples of 2^(top - span), below 2^top.
-// kInexactSpan marks infinities and NaN.
-struct HalfStats {
-  uint8_t span;
-  int8_t top;
-};
-constexpr int kSpecialSpan = 255;
 
 // A run of output pixels times `half_channels` output channels.
 struct HalfBlock {
@@ -49,7 +44,7 @@ struct HalfBlock {
   int64_t pixels;
   const HalfStep* steps;
   int64_t step_count;
-  const double* weights;          // [step][n][half_channels]
+  const float* weights;           // [step][n][half_channels]
   const HalfStats* weight_stats;  // [step], of all channels of the block
   const uint16_t* weight_bits;    // filter of the first channel
   int64_t filter_size;
@@ -59,22 +54,29 @@ struct HalfBlock {
   float (*exact)(const uint16_t* a, const uint16_t* b, int64_t n);
 };
 
-// One row of output pixels of a depthwise convolution.
+// Pixels of one row of a depthwise convolution, and a run of channels.
 struct DepthwiseRow {
   int64_t pixels;
   int64_t pixel_step;         // elements from one window to the next
   const int64_t* tap_offset;  // elements
   int64_t taps;
-  int64_t channels;
+  int64_t channels;     // of this call; the result has rows of so many
+  int64_t weight_step;  // weights from one tap to the next
 };
+
+constexpr int64_t kTapGroup = 4;
 
 struct ConvKernels {
   int integer_lanes;   // output channels a panel
   int integer_panels;  // panels that one call does best
   bool integer_bytes;  // int8 groups of 4 plus 128, not int16 groups of 2
   void (*integer)(const IntegerBlock&);
-  int32_t (*dot)(int64_t n, const int8_t* w, const int16_t* x);
+  void (*sum_pixels)(int64_t pixels, int64_t step, int64_t channels, const int8_t* x, int32_t* sums);
   void (*depthwise_s8)(const DepthwiseRow&, const int8_t* x, const int32_t* w, int32_t* y, int32_t* sums);
+  // At most 64 channels with x plus 128 as the unsigned bytes; nullptr: not here. Weights of a block: 64 starts (-128
+  // times the sum of the filter), then by groups of 4 taps two addends [group][addend][part][lane][4 taps], since w -
+  // zw needs 9 bits; starts and lanes in the order that interleaving the bytes of 4 taps twice leaves.
+  void (*depthwise_bytes)(const DepthwiseRow&, const int8_t* x, const uint8_t* w, int32_t* y);
   int half_channels;
   void (*half)(const HalfBlock&);
   void (*depthwise_f16)(const DepthwiseRow&, const float* x, const float* w, float* y);

@@ -5,8 +5,8 @@
 
 namespace openrknn::npu {
 
-const ConvKernels kConvKernelsAvx2 = {Ints::kLanes,     kWidePanels,   Ints::kBytes, integer_block,    dot_s8,
-                                      depthwise_s8_row, kHalfChannels, half_block,   depthwise_f16_row};
+const ConvKernels kConvKernelsAvx2 = {Ints::kLanes,     kWidePanels, Ints::kBytes,  integer_block, sum_pixels,
+                                      depthwise_s8_row, nullptr,     kHalfChannels, half_block,    depthwise_f16_row};
 
 }  // namespace openrknn::npu
 

@@ -5,8 +5,9 @@
 
 namespace openrknn::npu {
 
-const ConvKernels kConvKernelsVnni = {Ints::kLanes,     kWidePanels,   Ints::kBytes, integer_block,    dot_s8,
-                                      depthwise_s8_row, kHalfChannels, half_block,   depthwise_f16_row};
+const ConvKernels kConvKernelsVnni = {Ints::kLanes, kWidePanels,      Ints::kBytes,        integer_block,
+                                      sum_pixels,   depthwise_s8_row, depthwise_bytes_row, kHalfChannels,
+                                      half_block,   depthwise_f16_row};
 
 }  // namespace openrknn::npu
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <vector>
 
+#include "base/checked.hpp"
 #include "base/half.hpp"
 #include "base/parallel.hpp"
 #include "kernels/isa.hpp"
@@ -14,6 +15,8 @@ namespace openrknn::npu {
 namespace {
 
 constexpr int64_t kPixelChunk = 48;
+constexpr int64_t kMostLanes = 32;      // of a block of filters
+constexpr int64_t kBlockChannels = 64;  // of a depthwise block
 
 // The groups of one pixel: [first, first + n) channels, none across a slice.
 struct Chunk {
@@ -106,111 +109,189 @@ WideSlab widen_slab(const ConvShape& s, const std::vector<Chunk>& chunks, const 
   return slab;
 }
 
-// Filters [channel, channel + lanes) as doubles in the order of the loops: [step][n][lanes].
-struct WideFilters {
-  std::vector<double> values;
-  std::vector<HalfStats> stats;  // [step]
-};
-
-void widen_filters(const ConvShape& s, const std::vector<HalfStep>& steps, int64_t lanes, int64_t channel,
-                   const uint16_t* weights, WideFilters& filters) {
+// Filters [channel, channel + lanes) in the order of the loops, [step][n][lanes], and their stats a step.
+void pack_filters(const ConvShape& s, const std::vector<HalfStep>& steps, int64_t lanes, int64_t channel,
+                  const uint16_t* weights, uint16_t* to, HalfStats* stats) {
   const int64_t filter = s.kernel_h * s.kernel_w * s.in_channels;
   const int64_t valid = std::min(lanes, s.out_channels - channel);
-  filters.values.resize(static_cast<size_t>(filter * lanes));
-  filters.stats.resize(steps.size());
-  int64_t longest = 0;
-  for (const HalfStep& step : steps) longest = std::max(longest, step.n);
-  const int64_t row = longest + 16;  // a cache line more: rows of a power of two would share their cache sets
-  std::vector<float> tile(static_cast<size_t>(lanes * row));
-  double* to = filters.values.data();
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const HalfStep& step = steps[i];
+  for (const HalfStep& step : steps) {
     Range range;
     for (int64_t lane = 0; lane < valid; ++lane) {
       const uint16_t* from = weights + (channel + lane) * filter + step.w;
-      widen_block(1, step.n, from, step.n, tile.data() + lane * row);
+      for (int64_t k = 0; k < step.n; ++k) to[k * lanes + lane] = from[k];
       range.add(range_of(from, step.n));
     }
-    filters.stats[i] = stats_of(range);
-    for (int64_t k = 0; k < step.n; ++k, to += lanes) {
-      const float* column = tile.data() + k;
-      for (int64_t lane = 0; lane < lanes; ++lane) to[lane] = column[lane * row];
+    to += step.n * lanes;
+    *stats++ = stats_of(range);
+  }
+}
+
+// What the blocks of one call share.
+class HalfRun {
+ public:
+  HalfRun(const ConvShape& s, const uint16_t* input, const HalfFilters& filters, const AccumulatorSink<float>& sink)
+      : s_(s),
+        input_(input),
+        filters_(filters),
+        sink_(sink),
+        kernels_(*filters.kernels),
+        chunks_(chunks_of(s.in_channels, filters.slice, filters.group)),
+        steps_(steps_of(s, filters.slice, chunks_)),
+        slab_(widen_slab(s, chunks_, input)),
+        windows_(window_pixels(s)),
+        offsets_(scaled(windows_, s.channels)),
+        filter_(s.kernel_h * s.kernel_w * s.in_channels) {}
+
+  int64_t blocks() const { return ceil_div(s_.out_channels, lanes()); }
+  int64_t pixel_chunks() const { return ceil_div(pixels(), kPixelChunk); }
+
+  // The filters of a block as floats.
+  void widen_filters(int64_t i, std::vector<float>& wide) const {
+    wide.resize(static_cast<size_t>(filter_ * lanes()));
+    widen_block(1, filter_ * lanes(), filters_.packed.data() + i * filter_ * lanes(), filter_ * lanes(), wide.data());
+  }
+
+  void run(int64_t i, const std::vector<float>& wide, int64_t first_chunk, int64_t last_chunk) const {
+    alignas(64) float accumulators[kPixelChunk * kMostLanes];
+    const int64_t channel = i * lanes();
+    HalfBlock block{};
+    block.input = slab_.values.data();
+    block.input_bits = input_;
+    block.input_stats = slab_.stats.data();
+    block.chunks = static_cast<int64_t>(chunks_.size());
+    block.steps = steps_.data();
+    block.step_count = static_cast<int64_t>(steps_.size());
+    block.weights = wide.data();
+    block.weight_stats = filters_.stats.data() + i * block.step_count;
+    block.weight_bits = filters_.plain.data() + channel * filter_;
+    block.filter_size = filter_;
+    block.out_channels = std::min(lanes(), s_.out_channels - channel);
+    block.output = accumulators;
+    block.out_stride = block.out_channels;
+    block.exact = exact_dot_f16;
+    for (int64_t chunk = first_chunk; chunk < last_chunk; ++chunk) {
+      const int64_t pixel = chunk * kPixelChunk;
+      block.pixel_offset = offsets_.data() + pixel;
+      block.pixel_index = windows_.data() + pixel;
+      block.pixels = std::min(kPixelChunk, pixels() - pixel);
+      kernels_.half(block);
+      sink_({pixel, block.pixels, channel, block.out_channels, accumulators, nullptr});
     }
   }
+
+ private:
+  int64_t lanes() const { return kernels_.half_channels; }
+  int64_t pixels() const { return static_cast<int64_t>(windows_.size()); }
+
+  const ConvShape& s_;
+  const uint16_t* input_;
+  const HalfFilters& filters_;
+  const AccumulatorSink<float>& sink_;
+  const ConvKernels& kernels_;
+  std::vector<Chunk> chunks_;
+  std::vector<HalfStep> steps_;
+  WideSlab slab_;
+  std::vector<int64_t> windows_, offsets_;
+  int64_t filter_;
+};
+
+}  // namespace
+
+bool HalfFilters::current() const { return kernels == &conv_kernels(); }
+
+HalfFilters pack_conv_f16(const ConvShape& s, int64_t slice, int64_t group, const uint16_t* weights) {
+  HalfFilters filters{&conv_kernels(), slice, group, {}, {}, {}, {}};
+  const std::vector<HalfStep> steps = steps_of(s, slice, chunks_of(s.in_channels, slice, group));
+  const auto count = static_cast<int64_t>(steps.size());
+  const int64_t lanes = filters.kernels->half_channels, blocks = ceil_div(s.out_channels, lanes);
+  const int64_t filter = s.kernel_h * s.kernel_w * s.in_channels;
+  filters.plain.assign(weights, weights + s.out_channels * filter);
+  filters.packed.resize(static_cast<size_t>(blocks * filter * lanes));
+  filters.stats.resize(static_cast<size_t>(blocks * count));
+  parallel_for(blocks, 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      pack_filters(s, steps, lanes, i * lanes, weights, filters.packed.data() + i * filter * lanes,
+                   filters.stats.data() + i * count);
+    }
+  });
+  return filters;
+}
+
+HalfFilters pack_depthwise_f16(const ConvShape& s, const uint16_t* weights) {
+  HalfFilters filters;
+  filters.kernels = &conv_kernels();
+  const int64_t n = s.kernel_h * s.kernel_w * s.in_channels;
+  filters.wide.resize(static_cast<size_t>(n));
+  widen_block(1, n, weights, n, filters.wide.data());
+  return filters;
+}
+
+void conv_f16(const ConvShape& s, const uint16_t* input, const HalfFilters& filters,
+              const AccumulatorSink<float>& sink) {
+  const HalfRun run(s, input, filters, sink);
+  if (run.blocks() >= 2 * thread_count()) {  // every thread its own filters
+    parallel_for(run.blocks(), 1, [&](int64_t first, int64_t last) {
+      std::vector<float> wide;
+      for (int64_t i = first; i < last; ++i) {
+        run.widen_filters(i, wide);
+        run.run(i, wide, 0, run.pixel_chunks());
+      }
+    });
+    return;
+  }
+  std::vector<float> wide;
+  for (int64_t i = 0; i < run.blocks(); ++i) {
+    run.widen_filters(i, wide);
+    parallel_for(run.pixel_chunks(), 1, [&](int64_t first, int64_t last) { run.run(i, wide, first, last); });
+  }
+}
+
+void depthwise_f16(const ConvShape& s, const uint16_t* input, const HalfFilters& filters,
+                   const AccumulatorSink<float>& sink) {
+  const ConvKernels& kernels = *filters.kernels;
+  const int64_t row_size = s.in_w * s.channels, taps = s.kernel_h * s.kernel_w;
+  std::vector<float> x(static_cast<size_t>(s.in_h * row_size));
+  parallel_for(s.in_h, std::max<int64_t>(1, 8192 / row_size), [&](int64_t first, int64_t last) {
+    const int64_t n = (last - first) * row_size;
+    widen_block(1, n, input + first * row_size, n, x.data() + first * row_size);
+  });
+  const std::vector<int64_t> offsets = scaled(tap_pixels(s), s.channels);
+  const int64_t pieces = ceil_div(s.out_w, kPixelChunk);
+  parallel_for(
+      s.out_h * pieces, std::max<int64_t>(1, 4096 / (s.out_w * s.in_channels)), [&](int64_t begin, int64_t end) {
+        alignas(64) float accumulators[kPixelChunk * kBlockChannels];
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t y = i / pieces, column = i % pieces * kPixelChunk;
+          const int64_t pixels = std::min(kPixelChunk, s.out_w - column);
+          for (int64_t channel = 0; channel < s.in_channels; channel += kBlockChannels) {
+            const int64_t channels = std::min(kBlockChannels, s.in_channels - channel);
+            const DepthwiseRow row{pixels, s.stride_w * s.channels, offsets.data(), taps, channels, s.in_channels};
+            const float* from = x.data() + y * s.stride_h * row_size + column * s.stride_w * s.channels + channel;
+            kernels.depthwise_f16(row, from, filters.wide.data() + channel, accumulators);
+            sink({y * s.out_w + column, pixels, channel, channels, accumulators, nullptr});
+          }
+        }
+      });
+}
+
+namespace {
+
+AccumulatorSink<float> store_all(int64_t channels, float* accumulators) {
+  return [=](const AccumulatorBlock<float>& b) {
+    for (int64_t p = 0; p < b.pixels; ++p)
+      std::copy_n(b.values + p * b.channels, b.channels, accumulators + (b.pixel + p) * channels + b.channel);
+  };
 }
 
 }  // namespace
 
 void conv_f16(const ConvShape& s, int64_t slice, int64_t group, const uint16_t* input, const uint16_t* weights,
               float* accumulators) {
-  const ConvKernels& kernels = conv_kernels();
-  const std::vector<Chunk> chunks = chunks_of(s.in_channels, slice, group);
-  const std::vector<HalfStep> steps = steps_of(s, slice, chunks);
-  const WideSlab slab = widen_slab(s, chunks, input);
-  const std::vector<int64_t> windows = window_pixels(s), offsets = scaled(windows, s.channels);
-  const auto pixels = static_cast<int64_t>(windows.size());
-  const int64_t lanes = kernels.half_channels, blocks = (s.out_channels + lanes - 1) / lanes;
-  const int64_t pixel_chunks = (pixels + kPixelChunk - 1) / kPixelChunk;
-
-  const auto run = [&](const WideFilters& filters, int64_t channel, int64_t first_chunk, int64_t last_chunk) {
-    for (int64_t chunk = first_chunk; chunk < last_chunk; ++chunk) {
-      const int64_t pixel = chunk * kPixelChunk;
-      HalfBlock block{};
-      block.input = slab.values.data();
-      block.input_bits = input;
-      block.input_stats = slab.stats.data();
-      block.chunks = static_cast<int64_t>(chunks.size());
-      block.pixel_offset = offsets.data() + pixel;
-      block.pixel_index = windows.data() + pixel;
-      block.pixels = std::min(kPixelChunk, pixels - pixel);
-      block.steps = steps.data();
-      block.step_count = static_cast<int64_t>(steps.size());
-      block.weights = filters.values.data();
-      block.weight_stats = filters.stats.data();
-      block.filter_size = s.kernel_h * s.kernel_w * s.in_channels;
-      block.weight_bits = weights + channel * block.filter_size;
-      block.out_channels = std::min(lanes, s.out_channels - channel);
-      block.output = accumulators + pixel * s.out_channels + channel;
-      block.out_stride = s.out_channels;
-      block.exact = exact_dot_f16;
-      kernels.half(block);
-    }
-  };
-
-  if (blocks >= 2 * thread_count()) {  // every thread its own filters
-    parallel_for(blocks, 1, [&](int64_t first, int64_t last) {
-      WideFilters filters;
-      for (int64_t i = first; i < last; ++i) {
-        widen_filters(s, steps, lanes, i * lanes, weights, filters);
-        run(filters, i * lanes, 0, pixel_chunks);
-      }
-    });
-    return;
-  }
-  WideFilters filters;
-  for (int64_t i = 0; i < blocks; ++i) {
-    widen_filters(s, steps, lanes, i * lanes, weights, filters);
-    parallel_for(pixel_chunks, 1, [&](int64_t first, int64_t last) { run(filters, i * lanes, first, last); });
-  }
+  conv_f16(s, input, pack_conv_f16(s, slice, group, weights), store_all(s.out_channels, accumulators));
 }
 
 void depthwise_f16(const ConvShape& s, const uint16_t* input, const uint16_t* weights, float* accumulators) {
-  const ConvKernels& kernels = conv_kernels();
-  const int64_t row_size = s.in_w * s.channels, taps = s.kernel_h * s.kernel_w;
-  std::vector<float> x(static_cast<size_t>(s.in_h * row_size)), w(static_cast<size_t>(taps * s.in_channels));
-  widen_block(1, taps * s.in_channels, weights, taps * s.in_channels, w.data());
-  parallel_for(s.in_h, 1, [&](int64_t first, int64_t last) {
-    const int64_t n = (last - first) * row_size;
-    widen_block(1, n, input + first * row_size, n, x.data() + first * row_size);
-  });
-  const std::vector<int64_t> offsets = scaled(tap_pixels(s), s.channels);
-  const DepthwiseRow row{s.out_w, s.stride_w * s.channels, offsets.data(), taps, s.in_channels};
-  parallel_for(s.out_h, 1, [&](int64_t first, int64_t last) {
-    for (int64_t y = first; y < last; ++y) {
-      kernels.depthwise_f16(row, x.data() + y * s.stride_h * row_size, w.data(),
-                            accumulators + y * s.out_w * s.in_channels);
-    }
-  });
+  depthwise_f16(s, input, pack_depthwise_f16(s, weights), store_all(s.in_channels, accumulators));
 }
 
 }  // namespace openrknn::npu

@@ -22,9 +22,8 @@ constexpr int kHalfLanes = 2, kHalfVectors = 2, kHalfPixels = 4;
 #endif
 constexpr int kHalfChannels = kHalfLanes * kHalfVectors;
 typedef double Doubles __attribute__((vector_size(kHalfLanes * 8)));
-typedef double UnalignedDoubles __attribute__((vector_size(kHalfLanes * 8), aligned(8)));
-
 typedef float Floats __attribute__((vector_size(kHalfLanes * 4)));
+typedef float UnalignedFloats __attribute__((vector_size(kHalfLanes * 4), aligned(4)));
 
 constexpr int kDoubleBits = 53;
 
@@ -66,7 +65,7 @@ void half_tile(const HalfBlock& b, int64_t pixel) {
   }
   Floats accumulators[kHalfPixels][kHalfVectors];
   memset(accumulators, 0, sizeof accumulators);
-  const double* weights = b.weights;
+  const float* weights = b.weights;
   for (int64_t s = 0; s < b.step_count; ++s) {
     const HalfStep& step = b.steps[s];
     Doubles sum[kHalfPixels][kHalfVectors];
@@ -79,7 +78,7 @@ void half_tile(const HalfBlock& b, int64_t pixel) {
       Doubles w[kHalfVectors];
 #pragma GCC unroll 4
       for (int k = 0; k < kHalfVectors; ++k) {
-        w[k] = *reinterpret_cast<const UnalignedDoubles*>(weights + k * kHalfLanes);
+        w[k] = __builtin_convertvector(*reinterpret_cast<const UnalignedFloats*>(weights + k * kHalfLanes), Doubles);
       }
 #pragma GCC unroll 8
       for (int p = 0; p < kHalfPixels; ++p) {
@@ -132,7 +131,7 @@ void depthwise_f16_row(const DepthwiseRow& row, const float* x, const float* w, 
       for (int64_t c = 0; c < n; ++c) sum[c] = 0;
       for (int64_t tap = 0; tap < row.taps; ++tap) {
         const float* from = x + p * row.pixel_step + row.tap_offset[tap] + first;
-        const float* weights = w + tap * row.channels + first;
+        const float* weights = w + tap * row.weight_step + first;
         if (n == kBlock) {
           for (int64_t c = 0; c < kBlock; ++c) sum[c] += from[c] * weights[c];
         } else {

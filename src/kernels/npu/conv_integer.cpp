@@ -1,19 +1,37 @@
-// int8 convolutions: packs weights into panels, brings the slab into the loops' element type, and splits the work.
+// int8 convolutions: packs filters into panels, brings the slab into the loops' element type, and splits the work.
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
+#include "base/checked.hpp"
 #include "base/parallel.hpp"
 #include "kernels/npu/conv_dispatch.hpp"
 
 namespace openrknn::npu {
 namespace {
 
-constexpr int64_t kFewPixels = 4;       // up to here packing the weights costs more than it saves
 constexpr int64_t kPixelChunk = 96;     // of one piece of work
+constexpr int64_t kBlockChannels = 64;  // at most, of one block of accumulators
 constexpr int64_t kWeightOffset = 128;  // what makes int8 weights unsigned
+constexpr int64_t kGroupBytes = 4;
+constexpr int64_t kSlack = 4;  // bytes that the last group may read behind a slab
 
-int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+int64_t taps_of(const ConvShape& s) { return s.kernel_h * s.kernel_w; }
+
+// Few channels would leave much of their groups empty. The pixels that a row of the kernel meets follow each other, so
+// that the row can be one tap of all their channels.
+bool joins_columns(const ConvShape& s) { return s.kernel_w > 1 && s.dilation_w == 1 && s.in_channels % 4 != 0; }
+
+// The same convolution as the loops see it.
+struct Taps {
+  int64_t count, channels;
+};
+Taps taps_of_loops(const ConvShape& s) {
+  if (joins_columns(s)) return {s.kernel_h, s.kernel_w * s.in_channels};
+  return {taps_of(s), s.in_channels};
+}
+
+// ---- direct ----
 
 // The slab as the loops want it: pixels of `lanes` elements of 1 or 2 bytes.
 struct Slab {
@@ -26,7 +44,7 @@ struct Slab {
 template <typename T>
 void copy_slab(const ConvShape& s, const int8_t* input, int64_t lanes, Slab& slab) {
   slab.pixel_bytes = lanes * static_cast<int64_t>(sizeof(T));
-  slab.storage.resize(static_cast<size_t>(s.in_h * s.in_w * slab.pixel_bytes));
+  slab.storage.resize(static_cast<size_t>(s.in_h * s.in_w * slab.pixel_bytes + kSlack));
   slab.data = slab.storage.data();
   auto* to = reinterpret_cast<T*>(slab.storage.data());
   parallel_for(s.in_h, 1, [&](int64_t first, int64_t last) {
@@ -39,13 +57,16 @@ void copy_slab(const ConvShape& s, const int8_t* input, int64_t lanes, Slab& sla
 
 Slab prepare_slab(const ConvShape& s, const int8_t* input, bool bytes) {
   Slab slab;
+  const bool join = joins_columns(s);
   if (!bytes) {
-    copy_slab<int16_t>(s, input, round_up(s.in_channels, 2), slab);
-  } else if (s.channels >= round_up(s.in_channels, 4)) {
+    copy_slab<int16_t>(s, input, join ? s.in_channels : align_up(s.in_channels, 2), slab);
+  } else if (join && (s.channels != s.in_channels || s.slack < kGroupBytes)) {
+    copy_slab<int8_t>(s, input, s.in_channels, slab);
+  } else if (join || s.channels >= align_up(s.in_channels, 4)) {
     slab.data = reinterpret_cast<const uint8_t*>(input);  // lanes beyond the real ones meet zero weights
     slab.pixel_bytes = s.channels;
   } else {
-    copy_slab<int8_t>(s, input, round_up(s.in_channels, 4), slab);
+    copy_slab<int8_t>(s, input, align_up(s.in_channels, 4), slab);
   }
   return slab;
 }
@@ -70,136 +91,233 @@ uint32_t pair_group(const int8_t* from, int64_t left) {
 template <bool kBytes>
 void pack_panel(const ConvShape& s, int64_t lanes, const int8_t* weights, int64_t first_channel, uint8_t* panel) {
   constexpr int64_t kGroup = kBytes ? 4 : 2;
-  const int64_t taps = s.kernel_h * s.kernel_w, filter = taps * s.in_channels;
+  const auto [taps, channels] = taps_of_loops(s);
+  const int64_t filter = taps * channels;
   const int64_t valid = std::min<int64_t>(lanes, s.out_channels - first_channel);
   for (int64_t lane = 0; lane < valid; ++lane) {
     const int8_t* from = weights + (first_channel + lane) * filter;
     uint8_t* to = panel + lane * 4;
-    for (int64_t tap = 0; tap < taps; ++tap, from += s.in_channels) {
-      for (int64_t c = 0; c < s.in_channels; c += kGroup, to += lanes * 4) {
-        const uint32_t word =
-            kBytes ? byte_group(from + c, s.in_channels - c) : pair_group(from + c, s.in_channels - c);
+    for (int64_t tap = 0; tap < taps; ++tap, from += channels) {
+      for (int64_t c = 0; c < channels; c += kGroup, to += lanes * 4) {
+        const uint32_t word = kBytes ? byte_group(from + c, channels - c) : pair_group(from + c, channels - c);
         std::memcpy(to, &word, sizeof word);
       }
     }
   }
 }
 
-// Sums of x over each window: from sums over each pixel of the slab.
-void sum_windows(const ConvShape& s, const int8_t* input, const std::vector<int64_t>& windows,
-                 const std::vector<int64_t>& taps, int32_t* sums) {
-  std::vector<int32_t> pixels(static_cast<size_t>(s.in_h * s.in_w));
-  parallel_for(s.in_h, 1, [&](int64_t first, int64_t last) {
-    for (int64_t pixel = first * s.in_w; pixel < last * s.in_w; ++pixel) {
-      const int8_t* x = input + pixel * s.channels;
-      int32_t sum = 0;
-      for (int64_t c = 0; c < s.in_channels; ++c) sum += x[c];
-      pixels[static_cast<size_t>(pixel)] = sum;
-    }
-  });
-  for (size_t p = 0; p < windows.size(); ++p) {
-    int32_t sum = 0;
-    for (const int64_t tap : taps) sum += pixels[static_cast<size_t>(windows[p] + tap)];
-    sums[p] = sum;
-  }
+struct Panels {
+  int64_t groups, count, bytes;  // 4-byte groups a pixel; panels; bytes of one
+};
+
+Panels panels_of(const ConvShape& s, const ConvKernels& kernels) {
+  const auto [taps, channels] = taps_of_loops(s);
+  const int64_t groups = ceil_div(channels, kernels.integer_bytes ? 4 : 2);
+  return {groups, ceil_div(s.out_channels, kernels.integer_lanes), taps * groups * kernels.integer_lanes * kGroupBytes};
 }
 
-// Few pixels (fully connected layers): every filter is read once as it lies.
-void conv_few_pixels(const ConvShape& s, const ConvKernels& kernels, const int8_t* input, const int8_t* weights,
-                     const std::vector<int64_t>& windows, const std::vector<int64_t>& taps, int32_t* accumulators) {
-  const auto count = static_cast<int64_t>(windows.size());
-  const int64_t filter = static_cast<int64_t>(taps.size()) * s.in_channels;
-  std::vector<int16_t> gathered;
-  gathered.reserve(static_cast<size_t>(count * filter));
-  for (const int64_t window : windows) {
-    for (const int64_t tap : taps) {
-      const int8_t* x = input + (window + tap) * s.channels;
-      gathered.insert(gathered.end(), x, x + s.in_channels);
-    }
-  }
-  parallel_for(s.out_channels, 16, [&](int64_t first, int64_t last) {
-    for (int64_t oc = first; oc < last; ++oc) {
-      for (int64_t p = 0; p < count; ++p) {
-        accumulators[p * s.out_channels + oc] =
-            kernels.dot(filter, weights + oc * filter, gathered.data() + p * filter);
+// Sums of x over each window, from sums over each pixel of the slab: along the rows, then down the columns.
+std::vector<int32_t> sum_windows(const ConvShape& s, const ConvKernels& kernels, const int8_t* input) {
+  std::vector<int32_t> lines(static_cast<size_t>(s.in_h * s.out_w));
+  parallel_for(s.in_h, std::max<int64_t>(1, 4096 / s.in_w), [&](int64_t first, int64_t last) {
+    std::vector<int32_t> pixels(static_cast<size_t>(s.in_w));
+    for (int64_t y = first; y < last; ++y) {
+      kernels.sum_pixels(s.in_w, s.channels, s.in_channels, input + y * s.in_w * s.channels, pixels.data());
+      int32_t* line = lines.data() + y * s.out_w;
+      for (int64_t k = 0; k < s.kernel_w; ++k) {
+        const int32_t* from = pixels.data() + k * s.dilation_w;
+        for (int64_t x = 0; x < s.out_w; ++x) line[x] += from[x * s.stride_w];
       }
     }
   });
+  if (s.kernel_h == 1 && s.stride_h == 1) {
+    lines.resize(static_cast<size_t>(s.out_h * s.out_w));
+    return lines;
+  }
+  std::vector<int32_t> sums(static_cast<size_t>(s.out_h * s.out_w));
+  for (int64_t y = 0; y < s.out_h; ++y) {
+    for (int64_t k = 0; k < s.kernel_h; ++k) {
+      const int32_t* line = lines.data() + (y * s.stride_h + k * s.dilation_h) * s.out_w;
+      for (int64_t x = 0; x < s.out_w; ++x) sums[static_cast<size_t>(y * s.out_w + x)] += line[x];
+    }
+  }
+  return sums;
+}
+
+// ---- depthwise ----
+
+int64_t depthwise_lines(const ConvShape& s) { return kTapGroup * (2 * ceil_div(taps_of(s), kTapGroup) + 1); }
+
+// The loops' interleaved bytes: see ConvKernels::depthwise_bytes. False when two bytes do not hold a weight.
+bool interleave_depthwise(const ConvShape& s, IntegerFilters& filters) {
+  const int64_t taps = taps_of(s), lines = depthwise_lines(s);
+  filters.packed.assign(static_cast<size_t>(ceil_div(s.in_channels, kBlockChannels) * lines), CacheLine{});
+  for (int64_t c = 0; c < s.in_channels; ++c) {
+    CacheLine* block = filters.packed.data() + c / kBlockChannels * lines;
+    const int64_t lane = c % kBlockChannels;
+    // The order that two rounds of byte unpacking within 16 bytes leave.
+    const int64_t part = lane % 16 / 4, at = lane / 16 * 4 + lane % 4;
+    int32_t sum = 0;
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const int32_t w = filters.wide[static_cast<size_t>(tap * s.in_channels + c)];
+      const int32_t first = std::clamp(w, -128, 127), second = w - first;
+      if (second < -128 || second > 127) return false;
+      sum += w;
+      CacheLine* group = block + kTapGroup + tap / kTapGroup * 2 * kTapGroup + part;
+      group[0].bytes[at * 4 + tap % kTapGroup] = static_cast<uint8_t>(first);
+      group[kTapGroup].bytes[at * 4 + tap % kTapGroup] = static_cast<uint8_t>(second);
+    }
+    const auto start = static_cast<int32_t>(-kWeightOffset * sum);
+    std::memcpy(block[part].bytes + at * 4, &start, sizeof start);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool IntegerFilters::current() const { return kernels == &conv_kernels(); }
+
+IntegerFilters pack_conv_s8(const ConvShape& s, const int8_t* weights, const int32_t* minus_zero) {
+  IntegerFilters filters;
+  filters.kernels = &conv_kernels();
+  const ConvKernels& kernels = *filters.kernels;
+  const Panels panels = panels_of(s, kernels);
+  filters.packed.resize(static_cast<size_t>(ceil_div(panels.count * panels.bytes, int64_t{sizeof(CacheLine)})));
+  auto* to = reinterpret_cast<uint8_t*>(filters.packed.data());
+  parallel_for(panels.count, 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      const auto pack = kernels.integer_bytes ? pack_panel<true> : pack_panel<false>;
+      pack(s, kernels.integer_lanes, weights, i * kernels.integer_lanes, to + i * panels.bytes);
+    }
+  });
+  if (minus_zero == nullptr && !kernels.integer_bytes) return filters;
+  // Unsigned weights add 128 times the window's sum.
+  filters.sum_factors.resize(static_cast<size_t>(panels.count * kernels.integer_lanes));
+  for (int64_t oc = 0; oc < s.out_channels; ++oc) {
+    filters.sum_factors[static_cast<size_t>(oc)] = static_cast<int32_t>((kernels.integer_bytes ? kWeightOffset : 0) -
+                                                                        (minus_zero == nullptr ? 0 : minus_zero[oc]));
+  }
+  return filters;
+}
+
+IntegerFilters pack_depthwise_s8(const ConvShape& s, const int8_t* weights, const int32_t* minus_zero) {
+  IntegerFilters filters;
+  filters.kernels = &conv_kernels();
+  for (int64_t i = 0; i < taps_of(s) * s.in_channels; ++i)
+    filters.wide.push_back(weights[i] + (minus_zero == nullptr ? 0 : minus_zero[i % s.in_channels]));
+  if (filters.kernels->depthwise_bytes != nullptr && !interleave_depthwise(s, filters)) filters.packed.clear();
+  return filters;
+}
+
+void conv_s8(const ConvShape& s, const int8_t* input, const IntegerFilters& filters, bool sums,
+             const AccumulatorSink<int32_t>& sink) {
+  const ConvKernels& kernels = *filters.kernels;
+  const Slab slab = prepare_slab(s, input, kernels.integer_bytes);
+  const std::vector<int64_t> windows = scaled(window_pixels(s), slab.pixel_bytes);
+  ConvShape loops = s;
+  if (joins_columns(s)) loops.kernel_w = 1;
+  const std::vector<int64_t> taps = scaled(tap_pixels(loops), slab.pixel_bytes);
+  const auto pixels = static_cast<int64_t>(windows.size());
+  const bool subtracts = !filters.sum_factors.empty();
+  std::vector<int32_t> window_sums;
+  if (sums || subtracts) window_sums = sum_windows(s, kernels, input);
+
+  const Panels panels = panels_of(s, kernels);
+  const auto* packed = reinterpret_cast<const uint8_t*>(filters.packed.data());
+  const int64_t chunks = ceil_div(pixels, kPixelChunk), runs = ceil_div(panels.count, kernels.integer_panels);
+  const int64_t run_channels = int64_t{kernels.integer_panels} * kernels.integer_lanes;
+  parallel_for(runs * chunks, 1, [&](int64_t first, int64_t last) {
+    alignas(64) int32_t accumulators[kPixelChunk * kBlockChannels];
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t panel = i / chunks * kernels.integer_panels, pixel = i % chunks * kPixelChunk;
+      const int64_t channel = panel * kernels.integer_lanes;
+      IntegerBlock block{};
+      block.input = slab.data;
+      block.pixel_offset = windows.data() + pixel;
+      block.pixels = std::min(kPixelChunk, pixels - pixel);
+      block.tap_offset = taps.data();
+      block.taps = static_cast<int64_t>(taps.size());
+      block.groups = panels.groups;
+      block.weights = packed + panel * panels.bytes;
+      block.out_channels = std::min(run_channels, s.out_channels - channel);
+      block.output = accumulators;
+      block.out_stride = block.out_channels;
+      if (subtracts) {
+        block.sums = window_sums.data() + pixel;
+        block.factors = filters.sum_factors.data() + channel;
+      }
+      kernels.integer(block);
+      sink({pixel, block.pixels, channel, block.out_channels, accumulators,
+            sums ? window_sums.data() + pixel : nullptr});
+    }
+  });
+}
+
+void depthwise_s8(const ConvShape& s, const int8_t* input, const IntegerFilters& filters, bool sums,
+                  const AccumulatorSink<int32_t>& sink) {
+  const ConvKernels& kernels = *filters.kernels;
+  const std::vector<int64_t> taps = scaled(tap_pixels(s), s.channels);
+  const int64_t blocks = ceil_div(s.in_channels, kBlockChannels), pieces = ceil_div(s.out_w, kPixelChunk);
+  const bool bytes = !filters.packed.empty() && !sums;
+  const int64_t lines = depthwise_lines(s);
+  const int64_t row_values = s.out_w * s.in_channels;
+  parallel_for(s.out_h * pieces, std::max<int64_t>(1, 4096 / row_values), [&](int64_t first, int64_t last) {
+    alignas(64) int32_t accumulators[kPixelChunk * kBlockChannels];
+    std::vector<int32_t> window(sums ? static_cast<size_t>(kPixelChunk * kBlockChannels) : 0);
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t y = i / pieces, x = i % pieces * kPixelChunk;
+      DepthwiseRow row{};
+      row.pixels = std::min(kPixelChunk, s.out_w - x);
+      row.pixel_step = s.stride_w * s.channels;
+      row.tap_offset = taps.data();
+      row.taps = static_cast<int64_t>(taps.size());
+      row.weight_step = s.in_channels;
+      for (int64_t b = 0; b < blocks; ++b) {
+        const int64_t channel = b * kBlockChannels;
+        row.channels = std::min(kBlockChannels, s.in_channels - channel);
+        const int8_t* from = input + (y * s.stride_h * s.in_w + x * s.stride_w) * s.channels + channel;
+        if (bytes) {
+          kernels.depthwise_bytes(row, from, filters.packed[static_cast<size_t>(b * lines)].bytes, accumulators);
+        } else {
+          kernels.depthwise_s8(row, from, filters.wide.data() + channel, accumulators, sums ? window.data() : nullptr);
+        }
+        sink({y * s.out_w + x, row.pixels, channel, row.channels, accumulators, sums ? window.data() : nullptr});
+      }
+    }
+  });
+}
+
+namespace {
+
+// A sink that stores everything.
+AccumulatorSink<int32_t> store_all(int64_t channels, bool sums_per_channel, int32_t* accumulators,
+                                   int32_t* window_sums) {
+  return [=](const AccumulatorBlock<int32_t>& b) {
+    for (int64_t p = 0; p < b.pixels; ++p) {
+      const int64_t at = (b.pixel + p) * channels + b.channel;
+      std::copy_n(b.values + p * b.channels, b.channels, accumulators + at);
+      if (window_sums == nullptr) continue;
+      if (sums_per_channel) {
+        std::copy_n(b.window_sums + p * b.channels, b.channels, window_sums + at);
+      } else if (b.channel == 0) {
+        window_sums[b.pixel + p] = b.window_sums[p];
+      }
+    }
+  };
 }
 
 }  // namespace
 
 void conv_s8(const ConvShape& s, const int8_t* input, const int8_t* weights, int32_t* accumulators,
              int32_t* window_sums) {
-  const ConvKernels& kernels = conv_kernels();
-  const std::vector<int64_t> windows = window_pixels(s), taps = tap_pixels(s);
-  const auto pixels = static_cast<int64_t>(windows.size());
-  if (pixels <= kFewPixels) {
-    if (window_sums != nullptr) sum_windows(s, input, windows, taps, window_sums);
-    conv_few_pixels(s, kernels, input, weights, windows, taps, accumulators);
-    return;
-  }
-  // Unsigned weights add 128 times the window's sum.
-  std::vector<int32_t> subtrahend;
-  if (window_sums != nullptr || kernels.integer_bytes) {
-    subtrahend.resize(static_cast<size_t>(pixels));
-    sum_windows(s, input, windows, taps, subtrahend.data());
-    if (window_sums != nullptr) std::copy(subtrahend.begin(), subtrahend.end(), window_sums);
-    for (int32_t& sum : subtrahend) sum *= kWeightOffset;
-  }
-
-  const Slab slab = prepare_slab(s, input, kernels.integer_bytes);
-  const int64_t groups = round_up(s.in_channels, kernels.integer_bytes ? 4 : 2) / (kernels.integer_bytes ? 4 : 2);
-  const int64_t panels = round_up(s.out_channels, kernels.integer_lanes) / kernels.integer_lanes;
-  const int64_t panel_bytes = static_cast<int64_t>(taps.size()) * groups * kernels.integer_lanes * 4;
-  std::vector<uint8_t> packed(static_cast<size_t>(panels * panel_bytes));
-  parallel_for(panels, 1, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      const auto pack = kernels.integer_bytes ? pack_panel<true> : pack_panel<false>;
-      pack(s, kernels.integer_lanes, weights, i * kernels.integer_lanes, packed.data() + i * panel_bytes);
-    }
-  });
-
-  const std::vector<int64_t> window_bytes = scaled(windows, slab.pixel_bytes),
-                             tap_bytes = scaled(taps, slab.pixel_bytes);
-  const int64_t chunks = round_up(pixels, kPixelChunk) / kPixelChunk;
-  const int64_t runs = round_up(panels, kernels.integer_panels) / kernels.integer_panels;
-  parallel_for(runs * chunks, 1, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      const int64_t panel = i / chunks * kernels.integer_panels, pixel = i % chunks * kPixelChunk;
-      const int64_t channel = panel * kernels.integer_lanes;
-      IntegerBlock block{};
-      block.input = slab.data;
-      block.pixel_offset = window_bytes.data() + pixel;
-      block.pixels = std::min(kPixelChunk, pixels - pixel);
-      block.tap_offset = tap_bytes.data();
-      block.taps = static_cast<int64_t>(taps.size());
-      block.groups = groups;
-      block.weights = packed.data() + panel * panel_bytes;
-      block.out_channels =
-          std::min<int64_t>(int64_t{kernels.integer_panels} * kernels.integer_lanes, s.out_channels - channel);
-      block.output = accumulators + pixel * s.out_channels + channel;
-      block.out_stride = s.out_channels;
-      block.subtrahend = kernels.integer_bytes ? subtrahend.data() + pixel : nullptr;
-      kernels.integer(block);
-    }
-  });
+  conv_s8(s, input, pack_conv_s8(s, weights, nullptr), window_sums != nullptr,
+          store_all(s.out_channels, false, accumulators, window_sums));
 }
 
 void depthwise_s8(const ConvShape& s, const int8_t* input, const int8_t* weights, int32_t* accumulators,
                   int32_t* window_sums) {
-  const ConvKernels& kernels = conv_kernels();
-  const std::vector<int64_t> taps = scaled(tap_pixels(s), s.channels);
-  const std::vector<int32_t> wide(weights, weights + static_cast<int64_t>(taps.size()) * s.in_channels);
-  const DepthwiseRow row{s.out_w, s.stride_w * s.channels, taps.data(), static_cast<int64_t>(taps.size()),
-                         s.in_channels};
-  parallel_for(s.out_h, 1, [&](int64_t first, int64_t last) {
-    for (int64_t y = first; y < last; ++y) {
-      const int64_t at = y * s.out_w * s.in_channels;
-      kernels.depthwise_s8(row, input + y * s.stride_h * s.in_w * s.channels, wide.data(), accumulators + at,
-                           window_sums == nullptr ? nullptr : window_sums + at);
-    }
-  });
+  depthwise_s8(s, input, pack_depthwise_s8(s, weights, nullptr), window_sums != nullptr,
+               store_all(s.in_channels, true, accumulators, window_sums));
 }
 
 }  // namespace openrknn::npu

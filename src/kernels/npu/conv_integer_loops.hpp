@@ -10,12 +10,11 @@ namespace {
 constexpr int64_t kGroupBytes = 4;
 constexpr int64_t kLaneBytes = int64_t{Ints::kLanes} * kGroupBytes;
 
-// kPixels windows times kPanels panels, accumulators in registers. Windows beyond `pixels` repeat the last one.
+// kPixels windows times kPanels panels, accumulators in registers.
 template <int kPixels, int kPanels>
 void integer_tile(const IntegerBlock& b, int64_t pixel, int64_t panel) {
-  const int64_t left = b.pixels - pixel;
   const uint8_t* window[kPixels];
-  for (int p = 0; p < kPixels; ++p) window[p] = b.input + b.pixel_offset[pixel + (p < left ? p : left - 1)];
+  for (int p = 0; p < kPixels; ++p) window[p] = b.input + b.pixel_offset[pixel + p];
   const int64_t panel_bytes = b.taps * b.groups * kLaneBytes;
   const uint8_t* weights = b.weights + panel * panel_bytes;
   Ints sum[kPixels][kPanels];
@@ -38,13 +37,16 @@ void integer_tile(const IntegerBlock& b, int64_t pixel, int64_t panel) {
       }
     }
   }
-  for (int p = 0; p < kPixels && p < left; ++p) {
-    const Ints less = b.subtrahend == nullptr ? Ints::zero() : Ints::broadcast(b.subtrahend + pixel + p);
+  // Unrolled too: sums with a variable index would live in memory.
+#pragma GCC unroll 16
+  for (int p = 0; p < kPixels; ++p) {
+    const Ints window_sum = b.sums == nullptr ? Ints::zero() : Ints::broadcast(b.sums + pixel + p);
     int32_t* output = b.output + (pixel + p) * b.out_stride;
+#pragma GCC unroll 4
     for (int k = 0; k < kPanels; ++k) {
       const int64_t first = (panel + k) * Ints::kLanes;
       const int64_t valid = b.out_channels - first;
-      const Ints value = sum[p][k] - less;
+      const Ints value = b.sums == nullptr ? sum[p][k] : sum[p][k] - window_sum.times(Ints::load(b.factors + first));
       if (valid >= Ints::kLanes) {
         value.store(output + first);
       } else {
@@ -56,9 +58,13 @@ void integer_tile(const IntegerBlock& b, int64_t pixel, int64_t panel) {
   }
 }
 
+// Whole tiles, then smaller ones for the rest.
 template <int kPixels, int kPanels>
-void integer_tiles(const IntegerBlock& b, int64_t panel) {
-  for (int64_t pixel = 0; pixel < b.pixels; pixel += kPixels) integer_tile<kPixels, kPanels>(b, pixel, panel);
+void integer_tiles(const IntegerBlock& b, int64_t pixel, int64_t panel) {
+  for (; pixel + kPixels <= b.pixels; pixel += kPixels) integer_tile<kPixels, kPanels>(b, pixel, panel);
+  if constexpr (kPixels > 1) {
+    if (pixel < b.pixels) integer_tiles<kPixels / 2, kPanels>(b, pixel, panel);
+  }
 }
 
 // Register tiles: 32 vector registers with AVX-512, 16 elsewhere.
@@ -69,27 +75,31 @@ constexpr int kNarrowPixels = Ints::kLanes == 16 ? 12 : 8;
 void integer_block(const IntegerBlock& b) {
   const int64_t panels = (b.out_channels + Ints::kLanes - 1) / Ints::kLanes;
   int64_t panel = 0;
-  for (; panel + kWidePanels <= panels; panel += kWidePanels) integer_tiles<kWidePixels, kWidePanels>(b, panel);
+  for (; panel + kWidePanels <= panels; panel += kWidePanels) integer_tiles<kWidePixels, kWidePanels>(b, 0, panel);
   if constexpr (kWidePanels == 4) {
     if (panel + 2 <= panels) {
-      integer_tiles<kNarrowPixels, 2>(b, panel);
+      integer_tiles<kNarrowPixels, 2>(b, 0, panel);
       panel += 2;
     }
   }
-  if (panel < panels) integer_tiles<kNarrowPixels, 1>(b, panel);
+  if (panel < panels) integer_tiles<kNarrowPixels, 1>(b, 0, panel);
 }
 
-int32_t dot_s8(int64_t n, const int8_t* w, const int16_t* x) {
-  constexpr int kProducts = 2 * Ints::kLanes;
-  Ints sums = Ints::zero();
-  int64_t i = 0;
-  for (; i + kProducts <= n; i += kProducts) sums = sums + Ints::widen_dot(w + i, x + i);
-  int32_t lanes[Ints::kLanes];
-  sums.store(lanes);
-  int32_t sum = 0;
-  for (int k = 0; k < Ints::kLanes; ++k) sum += lanes[k];
-  for (; i < n; ++i) sum += w[i] * x[i];
-  return sum;
+void sum_pixels(int64_t pixels, int64_t step, int64_t channels, const int8_t* x, int32_t* sums) {
+  for (int64_t p = 0; p < pixels; ++p) {
+    const int8_t* from = x + p * step;
+    Ints total = Ints::zero();
+    int64_t c = 0;
+    for (; c + Ints::kSumBytes <= channels; c += Ints::kSumBytes) total = total + Ints::sum_s8(from + c);
+    int32_t lanes[Ints::kLanes];
+    int32_t sum = 0;
+    if (c > 0) {
+      total.store(lanes);
+      for (int k = 0; k < Ints::kLanes; ++k) sum += lanes[k];
+    }
+    for (; c < channels; ++c) sum += from[c];
+    sums[p] = sum;
+  }
 }
 
 template <int kVectors, bool kSums>
@@ -104,10 +114,11 @@ void depthwise_s8_channels(const DepthwiseRow& row, int64_t c, const int8_t* x, 
 #pragma GCC unroll 4
       for (int k = 0; k < kVectors; ++k) {
         const Ints value = Ints::load_s8(from + row.tap_offset[tap] + k * Ints::kLanes);
-        product[k] = product[k] + value * Ints::load(w + tap * row.channels + c + k * Ints::kLanes);
+        product[k] = product[k] + value * Ints::load(w + tap * row.weight_step + c + k * Ints::kLanes);
         if constexpr (kSums) window[k] = window[k] + value;
       }
     }
+#pragma GCC unroll 4
     for (int k = 0; k < kVectors; ++k) {
       product[k].store(y + p * row.channels + c + k * Ints::kLanes);
       if constexpr (kSums) window[k].store(sums + p * row.channels + c + k * Ints::kLanes);
@@ -127,7 +138,7 @@ void depthwise_s8_all(const DepthwiseRow& row, const int8_t* x, const int32_t* w
       int32_t product = 0, window = 0;
       for (int64_t tap = 0; tap < row.taps; ++tap) {
         const int32_t value = x[p * row.pixel_step + row.tap_offset[tap] + c];
-        product += value * w[tap * row.channels + c];
+        product += value * w[tap * row.weight_step + c];
         window += value;
       }
       y[p * row.channels + c] = product;
@@ -143,6 +154,64 @@ void depthwise_s8_row(const DepthwiseRow& row, const int8_t* x, const int32_t* w
     depthwise_s8_all<true>(row, x, w, y, sums);
   }
 }
+
+#if defined(__AVX512VNNI__)
+// 64 bytes of a tap, or as many as there are channels.
+inline __m512i load_tap(__mmask64 valid, const int8_t* p) {
+  return _mm512_xor_si512(_mm512_maskz_loadu_epi8(valid, p), _mm512_set1_epi8(-128));
+}
+
+void depthwise_bytes_row(const DepthwiseRow& row, const int8_t* x, const uint8_t* w, int32_t* y) {
+  const __mmask64 valid = row.channels >= 64 ? ~__mmask64{0} : (__mmask64{1} << row.channels) - 1;
+  for (int64_t p = 0; p < row.pixels; ++p, x += row.pixel_step, y += row.channels) {
+    const uint8_t* weights = w;
+    __m512i sum[kTapGroup], more[kTapGroup];
+#pragma GCC unroll 4
+    for (int k = 0; k < kTapGroup; ++k, weights += 64) {
+      sum[k] = _mm512_load_si512(weights);
+      more[k] = _mm512_setzero_si512();
+    }
+    for (int64_t tap = 0; tap < row.taps; tap += kTapGroup) {
+      const int64_t left = row.taps - tap;
+      const __m512i zero = _mm512_setzero_si512();
+      const __m512i a = load_tap(valid, x + row.tap_offset[tap]);
+      const __m512i b = left > 1 ? load_tap(valid, x + row.tap_offset[tap + 1]) : zero;
+      const __m512i c = left > 2 ? load_tap(valid, x + row.tap_offset[tap + 2]) : zero;
+      const __m512i d = left > 3 ? load_tap(valid, x + row.tap_offset[tap + 3]) : zero;
+      const __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
+      const __m512i cd_low = _mm512_unpacklo_epi8(c, d), cd_high = _mm512_unpackhi_epi8(c, d);
+      const __m512i taps[kTapGroup] = {_mm512_unpacklo_epi16(ab_low, cd_low), _mm512_unpackhi_epi16(ab_low, cd_low),
+                                       _mm512_unpacklo_epi16(ab_high, cd_high),
+                                       _mm512_unpackhi_epi16(ab_high, cd_high)};
+#pragma GCC unroll 4
+      for (int k = 0; k < kTapGroup; ++k) {
+        sum[k] = _mm512_dpbusd_epi32(sum[k], taps[k], _mm512_load_si512(weights + k * 64));
+        more[k] = _mm512_dpbusd_epi32(more[k], taps[k], _mm512_load_si512(weights + (kTapGroup + k) * 64));
+      }
+      weights += 2 * kTapGroup * 64;
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < kTapGroup; ++k) sum[k] = _mm512_add_epi32(sum[k], more[k]);
+    // Back to the order of the channels.
+    const __m512i even_low = _mm512_shuffle_i32x4(sum[0], sum[1], 0x44);
+    const __m512i odd_low = _mm512_shuffle_i32x4(sum[0], sum[1], 0xEE);
+    const __m512i even_high = _mm512_shuffle_i32x4(sum[2], sum[3], 0x44);
+    const __m512i odd_high = _mm512_shuffle_i32x4(sum[2], sum[3], 0xEE);
+    const __m512i ordered[4] = {
+        _mm512_shuffle_i32x4(even_low, even_high, 0x88), _mm512_shuffle_i32x4(even_low, even_high, 0xDD),
+        _mm512_shuffle_i32x4(odd_low, odd_high, 0x88), _mm512_shuffle_i32x4(odd_low, odd_high, 0xDD)};
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+      const auto lanes = static_cast<__mmask16>(valid >> (16 * k));
+      if (lanes == 0xFFFF) {
+        _mm512_storeu_si512(y + k * 16, ordered[k]);
+      } else if (lanes != 0) {
+        _mm512_mask_storeu_epi32(y + k * 16, lanes, ordered[k]);
+      }
+    }
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace openrknn::npu

@@ -29,7 +29,8 @@ struct Ints {
   void store(int32_t* p) const { _mm512_storeu_si512(p, v); }
   Ints operator+(Ints o) const { return {_mm512_add_epi32(v, o.v)}; }
   Ints operator-(Ints o) const { return {_mm512_sub_epi32(v, o.v)}; }
-  Ints operator*(Ints o) const { return {_mm512_mullo_epi32(v, o.v)}; }
+  Ints operator*(Ints o) const { return {_mm512_mullo_epi32(v, o.v)}; }  // of values that fit 16 bits
+  Ints times(Ints o) const { return *this * o; }                         // of any, modulo 2^32
   // this + products of a group of w (this panel) and x (broadcast).
 #if defined(__AVX512VNNI__)
   static constexpr bool kBytes = true;
@@ -38,9 +39,10 @@ struct Ints {
   static constexpr bool kBytes = false;
   Ints dot(Ints w, Ints x) const { return {_mm512_add_epi32(v, _mm512_madd_epi16(w.v, x.v))}; }
 #endif
-  static Ints widen_dot(const int8_t* w, const int16_t* x) {  // 32 products
-    const __m512i wide = _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)));
-    return {_mm512_madd_epi16(wide, _mm512_loadu_si512(x))};
+  static constexpr int kSumBytes = 32;
+  static Ints sum_s8(const int8_t* p) {  // any lanes whose total is the sum of kSumBytes values
+    const __m512i wide = _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    return {_mm512_madd_epi16(wide, _mm512_set1_epi16(1))};
   }
 };
 #elif defined(__AVX2__)
@@ -62,10 +64,12 @@ struct Ints {
   Ints operator+(Ints o) const { return {_mm256_add_epi32(v, o.v)}; }
   Ints operator-(Ints o) const { return {_mm256_sub_epi32(v, o.v)}; }
   Ints operator*(Ints o) const { return {_mm256_mullo_epi32(v, o.v)}; }
+  Ints times(Ints o) const { return *this * o; }
   Ints dot(Ints w, Ints x) const { return {_mm256_add_epi32(v, _mm256_madd_epi16(w.v, x.v))}; }
-  static Ints widen_dot(const int8_t* w, const int16_t* x) {  // 16 products
-    const __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w)));
-    return {_mm256_madd_epi16(wide, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)))};
+  static constexpr int kSumBytes = 16;
+  static Ints sum_s8(const int8_t* p) {
+    const __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    return {_mm256_madd_epi16(wide, _mm256_set1_epi16(1))};
   }
 };
 #elif defined(__SSE2__)
@@ -88,11 +92,15 @@ struct Ints {
     const __m128i low = _mm_set1_epi32(0xFFFF);
     return {_mm_madd_epi16(_mm_and_si128(v, low), _mm_and_si128(o.v, low))};
   }
+  Ints times(Ints o) const {
+    const __m128i even = _mm_mul_epu32(v, o.v), odd = _mm_mul_epu32(_mm_srli_epi64(v, 32), _mm_srli_epi64(o.v, 32));
+    return {_mm_unpacklo_epi32(_mm_shuffle_epi32(even, 0x08), _mm_shuffle_epi32(odd, 0x08))};
+  }
   Ints dot(Ints w, Ints x) const { return {_mm_add_epi32(v, _mm_madd_epi16(w.v, x.v))}; }
-  static Ints widen_dot(const int8_t* w, const int16_t* x) {  // 8 products
-    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(w));
-    const __m128i wide = _mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8);
-    return {_mm_madd_epi16(wide, _mm_loadu_si128(reinterpret_cast<const __m128i*>(x)))};
+  static constexpr int kSumBytes = 8;
+  static Ints sum_s8(const int8_t* p) {
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+    return {_mm_madd_epi16(_mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8), _mm_set1_epi16(1))};
   }
 };
 #elif defined(__ARM_NEON)
@@ -115,13 +123,15 @@ struct Ints {
   Ints operator+(Ints o) const { return {vaddq_s32(v, o.v)}; }
   Ints operator-(Ints o) const { return {vsubq_s32(v, o.v)}; }
   Ints operator*(Ints o) const { return {vmulq_s32(v, o.v)}; }
+  Ints times(Ints o) const { return *this * o; }
   static int32x4_t pairs(int16x8_t a, int16x8_t b) {
     return vpaddq_s32(vmull_s16(vget_low_s16(a), vget_low_s16(b)), vmull_high_s16(a, b));
   }
   Ints dot(Ints w, Ints x) const {
     return {vaddq_s32(v, pairs(vreinterpretq_s16_s32(w.v), vreinterpretq_s16_s32(x.v)))};
   }
-  static Ints widen_dot(const int8_t* w, const int16_t* x) { return {pairs(vmovl_s8(vld1_s8(w)), vld1q_s16(x))}; }
+  static constexpr int kSumBytes = 8;
+  static Ints sum_s8(const int8_t* p) { return {pairs(vmovl_s8(vld1_s8(p)), vdupq_n_s16(1))}; }
 };
 #else
 #error "conv_vectors.hpp: add the vector operations of this processor"

@@ -186,6 +186,101 @@ void output_block(int64_t pixels, int64_t channels, const int32_t* v, const Outp
   }
 }
 
+Requantizer::Requantizer(const Stages& s) : has_residual_(s.residual != nullptr), stages_(s) {
+  if (has_residual_) residual_ = *s.residual;
+  const auto& c = s.channel;
+  const OutputStage& out = s.output;
+  if (out.multiplier <= 0 || !within(out.zero_point, 255) || out.shift > 62 || c.shift > 62) return;
+  if (!c.bypass && (c.shift != c.shift_negative || c.multiplier == nullptr)) return;
+  const double out_factor = out.multiplier * power_of_two(-out.shift);
+  const double step = c.bypass ? 1.0 : power_of_two(-c.shift);
+  constexpr double kUnit = 1 << kRequantizeBits;
+  // Nothing may saturate before the last step, and acc + bias must fit int32.
+  constexpr double kLimit = 0x1p31 - 2;
+  double farthest = 0;  // of all results that can be
+  factors_.resize(static_cast<size_t>(s.channels));
+  for (int64_t i = 0; i < s.channels; ++i) {
+    if (c.minus_weight_zero != nullptr && c.minus_weight_zero[i] != 0) return;
+    const auto t = static_cast<double>(std::max(std::abs(s.least[i] + c.bias[i]), std::abs(s.largest[i] + c.bias[i])));
+    const double factor = c.bypass ? 1.0 : c.multiplier[i] * step;
+    if (t >= kLimit || t * std::abs(factor) >= kLimit) return;
+    farthest = std::max(farthest, t * std::abs(factor) * out_factor);
+    factors_[static_cast<size_t>(i)] = static_cast<float>(factor * out_factor * kUnit);
+  }
+  double residual_reach = 0;
+  if (has_residual_) {
+    if (!within(residual_.offset, 65535) || residual_.shift > 62) return;
+    const double factor = residual_.multiplier * power_of_two(-residual_.shift);
+    const double largest = (128.0 + std::abs(static_cast<double>(residual_.offset))) * std::abs(factor);
+    if (largest >= kLimit) return;
+    residual_factor_ = static_cast<float>(factor * out_factor * kUnit);
+    residual_reach = largest * out_factor;
+  }
+  if (farthest + residual_reach + 1024 >= 0x1p31 / kUnit) return;
+  const auto bound = [&](int64_t v) {
+    return int32_t{output_stage(sat32(v), out.multiplier, out.shift, out.zero_point, out.zero_point_first)};
+  };
+  low_ = bound(s.clamps ? s.low : INT32_MIN);
+  high_ = bound(s.clamps ? s.high : INT32_MAX);
+  // What a result that is not clamped can be moved by: inner roundings of the stages, half a unit of the result each;
+  // three roundings of fp32 for the accumulator's share, one for the residual's, one for their sum; and the last
+  // conversion to an integer.
+  const double reach = 256.0 + std::abs(static_cast<double>(out.zero_point));
+  const double inner = out_factor * (has_residual_ ? 1.0 : 0.5);
+  const double outer = 0x1p-24 * 1.01 * (has_residual_ ? 4 * reach + 4 * residual_reach : 3 * reach);
+  if (inner + outer >= 0.1) return;
+  margin_ = static_cast<int32_t>(std::ceil((inner + outer) * kUnit)) + 1;
+  usable_ = true;
+}
+
+void Requantizer::exact_row(int64_t channel, int64_t channels, const int32_t* acc, const int8_t* residual,
+                            int8_t* y) const {
+  const ChannelStage& c = stages_.channel;
+  ChannelStage stage = c;
+  stage.minus_weight_zero = nullptr;
+  int32_t v[kMostChannels];
+  stage.bias = c.bias + channel;
+  if (c.multiplier != nullptr) stage.multiplier = c.multiplier + channel;
+  channel_stage_block(1, channels, acc, nullptr, false, stage, v);
+  if (residual != nullptr) add_operand_block(1, channels, residual, channels, residual_, v);
+  if (stages_.clamps) clamp_s32(channels, stages_.low, stages_.high, v);
+  output_block(1, channels, v, stages_.output, y, channels);
+}
+
+void Requantizer::run(int64_t pixels, int64_t channel, int64_t channels, const int32_t* acc, const int8_t* residual,
+                      int64_t residual_stride, int8_t* y, int64_t y_stride) const {
+  constexpr int64_t kPixels = 128;
+  uint8_t doubtful[kPixels];
+  int8_t kept[kPixels * kMostChannels];  // residuals that results may overwrite
+  RequantizeBlock b{};
+  b.channels = channels;
+  b.bias = stages_.channel.bias + channel;
+  b.factor = factors_.data() + channel;
+  b.residual_stride = residual_stride;
+  b.residual_offset = residual_.offset;
+  b.residual_factor = residual_factor_;
+  b.low = low_;
+  b.high = high_;
+  b.margin = margin_;
+  b.zero_point = stages_.output.zero_point;
+  b.y_stride = y_stride;
+  b.doubtful = doubtful;
+  for (int64_t first = 0; first < pixels; first += kPixels) {
+    b.pixels = std::min(kPixels, pixels - first);
+    b.acc = acc + first * channels;
+    b.residual = residual == nullptr ? nullptr : residual + first * residual_stride;
+    b.y = y + first * y_stride;
+    for (int64_t p = 0; p < b.pixels && residual != nullptr; ++p)
+      std::copy_n(b.residual + p * residual_stride, channels, kept + p * channels);
+    rows().requantize(b);
+    for (int64_t p = 0; p < b.pixels; ++p) {
+      if (doubtful[p] == 0) continue;
+      exact_row(channel, channels, b.acc + p * channels, residual == nullptr ? nullptr : kept + p * channels,
+                b.y + p * y_stride);
+    }
+  }
+}
+
 void widen_block(int64_t pixels, int64_t channels, const uint16_t* x, int64_t x_stride, float* v) {
   const Extent e = merged(pixels, channels, x_stride);
   for (int64_t row = 0; row < e.rows; ++row) rows().widen(e.length, x + row * x_stride, v + row * channels);

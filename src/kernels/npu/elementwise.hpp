@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace openrknn::npu {
 
@@ -57,6 +58,43 @@ struct OutputStage {
 };
 void output_block(int64_t pixels, int64_t channels, const int32_t* v, const OutputStage& stage, int8_t* y,
                   int64_t y_stride);
+
+// All stages of a convolution behind its accumulators, in one pass: channel stage, residual, clamp, output stage. fp32
+// decides all values but those near a tie, which go through the stages above.
+class Requantizer {
+ public:
+  struct Stages {
+    int64_t channels = 0;
+    ChannelStage channel;            // its arrays outlive the Requantizer
+    const int64_t* least = nullptr;  // per channel: range of the accumulator
+    const int64_t* largest = nullptr;
+    const OperandStage* residual = nullptr;
+    bool clamps = false;
+    int64_t low = 0, high = 0;
+    OutputStage output;
+  };
+
+  Requantizer() = default;
+  explicit Requantizer(const Stages& stages);
+  // False: the stages' constants leave the ranges in which fp32 can decide, or there are window sums.
+  bool usable() const { return usable_; }
+  static constexpr int64_t kMostChannels = 64;
+  // Channels [channel, channel + channels) of the task, at most kMostChannels; acc [pixels][channels], dense. Results
+  // may overwrite the residuals, pixel by pixel.
+  void run(int64_t pixels, int64_t channel, int64_t channels, const int32_t* acc, const int8_t* residual,
+           int64_t residual_stride, int8_t* y, int64_t y_stride) const;
+
+ private:
+  void exact_row(int64_t channel, int64_t channels, const int32_t* acc, const int8_t* residual, int8_t* y) const;
+
+  bool usable_ = false;
+  bool has_residual_ = false;
+  Stages stages_;
+  OperandStage residual_;
+  std::vector<float> factors_;
+  float residual_factor_ = 0;
+  int32_t low_ = 0, high_ = 0, margin_ = 0;
+};
 
 // ---- fp16 tasks: accumulators and v are fp32 ----
 

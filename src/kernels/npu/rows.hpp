@@ -7,7 +7,28 @@
 
 namespace openrknn::npu {
 
+// Accumulators to int8 in one pass: y = sat8(q / 2^16 rounded to the nearest integer + zero point), where
+// q = (acc + bias) * factor [+ (residual + offset) * factor] in fp32, to an integer. Pixels where some value lies
+// within `margin` / 2^16 of a tie are marked: fp32 does not decide them. Results are clamped to [low, high].
+struct RequantizeBlock {
+  int64_t pixels, channels;
+  const int32_t* acc;   // [pixels][channels]
+  const int32_t* bias;  // per channel
+  const float* factor;
+  const int8_t* residual;  // nullptr: none
+  int64_t residual_stride;
+  int32_t residual_offset;
+  float residual_factor;
+  int32_t zero_point, margin;
+  int32_t low, high;
+  int8_t* y;
+  int64_t y_stride;
+  uint8_t* doubtful;  // per pixel
+};
+constexpr int kRequantizeBits = 16;
+
 struct RowKernels {
+  void (*requantize)(const RequantizeBlock&);
   // v = sat32(rne(t * c, s)), t = acc + bias + b * sum. `b`, `sums` may be nullptr; sums_step 0 (one for all) or 1.
   // scale, scale_negative: 2^-shift of non-negative and of negative products.
   void (*channel)(int64_t n, const int32_t* acc, const int32_t* bias, const int32_t* b, const int32_t* sums,

@@ -130,8 +130,89 @@ void sum_row(int64_t n, const int8_t* x, int32_t* y) {
   for (int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
-constexpr RowKernels kLoops = {channel_row, operand_row, prelu_row, clamp_row, output_row,
-                               widen_row,   narrow_row,  max_row,   sum_row};
+constexpr int32_t kRequantizeHalf = 1 << (kRequantizeBits - 1), kRequantizeMask = (1 << kRequantizeBits) - 1;
+
+#if defined(__AVX512BW__)
+// 16 values of a row, or the `valid` ones; returns how far they lie above the place `margin` below a tie.
+template <bool kResidual, bool kAll>
+inline __m512i requantize_vector(const RequantizeBlock& b, __mmask16 valid, const int32_t* acc, const int8_t* residual,
+                                 int64_t c, int8_t* y) {
+  const auto load = [&](const int32_t* p) { return kAll ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi32(valid, p); };
+  const __m512i t = _mm512_add_epi32(load(acc + c), load(b.bias + c));
+  const __m512 factor = kAll ? _mm512_loadu_ps(b.factor + c) : _mm512_maskz_loadu_ps(valid, b.factor + c);
+  __m512 z = _mm512_mul_ps(_mm512_cvtepi32_ps(t), factor);
+  if constexpr (kResidual) {
+    const auto* from = reinterpret_cast<const __m128i*>(residual + c);
+    const __m512i x = _mm512_cvtepi8_epi32(kAll ? _mm_loadu_si128(from) : _mm_maskz_loadu_epi8(valid, from));
+    const __m512 e = _mm512_cvtepi32_ps(_mm512_add_epi32(x, _mm512_set1_epi32(b.residual_offset)));
+    z = _mm512_fmadd_ps(e, _mm512_set1_ps(b.residual_factor), z);
+  }
+  const __m512i q = _mm512_add_epi32(_mm512_cvtps_epi32(z),
+                                     _mm512_set1_epi32(kRequantizeHalf + b.zero_point * (1 << kRequantizeBits)));
+  __m512i r = _mm512_srai_epi32(q, kRequantizeBits);
+  r = _mm512_min_epi32(_mm512_max_epi32(r, _mm512_set1_epi32(b.low)), _mm512_set1_epi32(b.high));
+  const __m128i bytes = _mm512_cvtepi32_epi8(r);
+  if constexpr (kAll) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(y + c), bytes);
+  } else {
+    _mm_mask_storeu_epi8(y + c, valid, bytes);
+  }
+  return _mm512_and_si512(_mm512_add_epi32(q, _mm512_set1_epi32(b.margin)), _mm512_set1_epi32(kRequantizeMask));
+}
+
+template <bool kResidual>
+void requantize_rows(const RequantizeBlock b) {  // by value: stores of bytes could change it otherwise
+  for (int64_t p = 0; p < b.pixels; ++p) {
+    const int32_t* acc = b.acc + p * b.channels;
+    const int8_t* residual = kResidual ? b.residual + p * b.residual_stride : nullptr;
+    int8_t* y = b.y + p * b.y_stride;
+    __m512i least = _mm512_set1_epi32(kRequantizeMask);
+    int64_t c = 0;
+    for (; c + 16 <= b.channels; c += 16) {
+      least = _mm512_min_epi32(least, requantize_vector<kResidual, true>(b, 0xFFFF, acc, residual, c, y));
+    }
+    if (c < b.channels) {
+      const auto valid = static_cast<__mmask16>((1U << (b.channels - c)) - 1);
+      const __m512i above = requantize_vector<kResidual, false>(b, valid, acc, residual, c, y);
+      least = _mm512_mask_min_epi32(least, valid, least, above);
+    }
+    b.doubtful[p] = _mm512_cmple_epi32_mask(least, _mm512_set1_epi32(2 * b.margin)) != 0 ? 1 : 0;
+  }
+}
+#else
+template <bool kResidual>
+void requantize_rows(const RequantizeBlock b) {  // by value: stores of bytes could change it otherwise
+  const int32_t constant = kRequantizeHalf + b.zero_point * (1 << kRequantizeBits);
+  for (int64_t p = 0; p < b.pixels; ++p) {
+    const int32_t* acc = b.acc + p * b.channels;
+    const int8_t* residual = kResidual ? b.residual + p * b.residual_stride : nullptr;
+    int8_t* y = b.y + p * b.y_stride;
+    int32_t least = kRequantizeMask;
+    for (int64_t c = 0; c < b.channels; ++c) {
+      float z = static_cast<float>(acc[c] + b.bias[c]) * b.factor[c];
+      if constexpr (kResidual) z += static_cast<float>(residual[c] + b.residual_offset) * b.residual_factor;
+      const int32_t q = static_cast<int32_t>(z) + constant;
+      const int32_t above = (q + b.margin) & kRequantizeMask;
+      least = above < least ? above : least;
+      int32_t r = q >> kRequantizeBits;
+      r = r < b.low ? b.low : r;
+      y[c] = static_cast<int8_t>(r > b.high ? b.high : r);
+    }
+    b.doubtful[p] = least <= 2 * b.margin ? 1 : 0;
+  }
+}
+#endif
+
+void requantize_block(const RequantizeBlock& b) {
+  if (b.residual == nullptr) {
+    requantize_rows<false>(b);
+  } else {
+    requantize_rows<true>(b);
+  }
+}
+
+constexpr RowKernels kLoops = {requantize_block, channel_row, operand_row, prelu_row, clamp_row,
+                               output_row,       widen_row,   narrow_row,  max_row,   sum_row};
 
 }  // namespace
 }  // namespace openrknn::npu

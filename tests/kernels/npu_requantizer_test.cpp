@@ -1,0 +1,138 @@
+// The one-pass requantizer against the stages one by one: the same bytes for every constant, on every instruction set.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "kernels/isa.hpp"
+#include "kernels/npu/arithmetic.hpp"
+#include "kernels/npu/elementwise.hpp"
+
+namespace openrknn::npu {
+namespace {
+
+class NpuRequantizer : public ::testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (!isa_supported(GetParam())) GTEST_SKIP() << "this machine lacks it";
+    force_isa(GetParam());
+  }
+  void TearDown() override { force_isa(before_); }
+  Isa before_ = isa();
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, NpuRequantizer, ::testing::Values(Isa::kScalar, Isa::kAvx2, Isa::kAvx512),
+                         [](const auto& isa) { return std::string(isa_name(isa.param)); });
+
+int64_t pick(std::mt19937_64& rng, int64_t low, int64_t high) {
+  return low + static_cast<int64_t>(rng() % static_cast<uint64_t>(high - low + 1));
+}
+
+struct Task {
+  std::vector<int32_t> bias, multiplier;
+  std::vector<int64_t> least, largest;
+  OperandStage residual;
+  Requantizer::Stages stages;
+  bool has_residual = false;
+
+  Task(std::mt19937_64& rng, int64_t channels) {
+    const int bits = static_cast<int>(pick(rng, 6, 26));
+    const int shift = static_cast<int>(pick(rng, 0, 12));
+    for (int64_t c = 0; c < channels; ++c) {
+      bias.push_back(static_cast<int32_t>(pick(rng, -(int64_t{1} << bits), int64_t{1} << bits)));
+      multiplier.push_back(static_cast<int32_t>(pick(rng, 1, 32767)));
+      least.push_back(-(int64_t{1} << bits));
+      largest.push_back(int64_t{1} << bits);
+    }
+    has_residual = rng() % 2 == 0;
+    residual = {static_cast<int32_t>(pick(rng, -128, 128)), static_cast<int32_t>(pick(rng, 1, 1 << 22)),
+                static_cast<int32_t>(pick(rng, 0, 4))};
+    stages.channels = channels;
+    stages.channel = {bias.data(), nullptr, multiplier.data(), shift, shift, rng() % 4 == 0};
+    stages.least = least.data();
+    stages.largest = largest.data();
+    if (has_residual) stages.residual = &residual;
+    stages.clamps = rng() % 2 == 0;
+    stages.low = rng() % 2 == 0 ? 0 : -pick(rng, 0, 1 << 20);
+    stages.high = pick(rng, 0, INT32_MAX);
+    // A result of some hundred at most for the largest accumulators, and powers of two for ties.
+    const int gain = bits + 1 + (stages.channel.bypass ? 0 : 15 - shift) - 8;
+    const int multiplier_bits = static_cast<int>(pick(rng, 0, 14));
+    stages.output = {static_cast<int32_t>(rng() % 4 == 0 ? 1 << multiplier_bits : pick(rng, 1, 32767)), 0,
+                     static_cast<int32_t>(pick(rng, -128, 127)), rng() % 2 == 0};
+    stages.output.shift = static_cast<int32_t>(std::clamp<int64_t>(gain + multiplier_bits + pick(rng, -2, 2), 0, 40));
+  }
+
+  int8_t expected(int64_t c, int32_t acc, int8_t r) const {
+    const ChannelStage& s = stages.channel;
+    const int64_t t = int64_t{acc} + bias[static_cast<size_t>(c)];
+    int64_t v = channel_stage(t, multiplier[static_cast<size_t>(c)], s.shift, s.shift_negative, s.bypass);
+    if (has_residual) {
+      v = sat32(v + sat32(operand_stage(r, residual.offset, residual.multiplier, residual.shift)));
+    }
+    if (stages.clamps) v = std::min(std::max(v, stages.low), stages.high);
+    const OutputStage& o = stages.output;
+    return output_stage(v, o.multiplier, o.shift, o.zero_point, o.zero_point_first);
+  }
+};
+
+TEST_P(NpuRequantizer, EqualsTheStages) {
+  std::mt19937_64 rng(7);
+  int usable = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const int64_t channels = pick(rng, 1, 100), first = pick(rng, 0, channels - 1);
+    const int64_t count = pick(rng, 1, std::min(Requantizer::kMostChannels, channels - first));
+    const Task task(rng, channels);
+    const Requantizer requantizer(task.stages);
+    if (!requantizer.usable()) continue;
+    ++usable;
+    const int64_t pixels = pick(rng, 1, 140), stride = count + pick(rng, 0, 3);
+    std::vector<int32_t> acc(static_cast<size_t>(pixels * count));
+    // Small ones too: ties and zeros come often there.
+    const int64_t reach = rng() % 2 == 0 ? task.largest[0] : std::min<int64_t>(task.largest[0], 300);
+    for (int32_t& a : acc) a = static_cast<int32_t>(pick(rng, -reach, reach));
+    std::vector<int8_t> residual(static_cast<size_t>(pixels * stride));
+    for (int8_t& r : residual) r = static_cast<int8_t>(rng());
+    std::vector<int8_t> y = residual;  // results over the residuals
+    requantizer.run(pixels, first, count, acc.data(), task.has_residual ? y.data() : nullptr, stride, y.data(), stride);
+    for (int64_t p = 0; p < pixels; ++p) {
+      for (int64_t c = 0; c < stride; ++c) {
+        const auto at = static_cast<size_t>(p * stride + c);
+        const int8_t want =
+            c < count ? task.expected(first + c, acc[static_cast<size_t>(p * count + c)], residual[at]) : residual[at];
+        ASSERT_EQ(y[at], want) << "round " << round << " pixel " << p << " channel " << c;
+      }
+    }
+  }
+  EXPECT_GT(usable, 500);
+}
+
+TEST_P(NpuRequantizer, RefusesWhatFloatsCannotDecide) {
+  const std::vector<int32_t> bias{0}, multiplier{1}, zero{3};
+  const std::vector<int64_t> least{-1000}, largest{1000}, huge{int64_t{1} << 31};
+  Requantizer::Stages stages;
+  stages.channels = 1;
+  stages.channel = {bias.data(), nullptr, multiplier.data(), 0, 0, false};
+  stages.least = least.data();
+  stages.largest = largest.data();
+  stages.output = {1, 6, 0, false};
+  EXPECT_TRUE(Requantizer(stages).usable());
+  auto changed = stages;
+  changed.largest = huge.data();
+  EXPECT_FALSE(Requantizer(changed).usable());
+  changed = stages;
+  changed.channel.minus_weight_zero = zero.data();
+  EXPECT_FALSE(Requantizer(changed).usable());
+  changed = stages;
+  changed.channel.shift_negative = 1;
+  EXPECT_FALSE(Requantizer(changed).usable());
+  changed = stages;
+  changed.output.multiplier = -1;
+  EXPECT_FALSE(Requantizer(changed).usable());
+  changed = stages;
+  changed.output.shift = 1;  // the channel stage's rounding moves the result by a quarter
+  EXPECT_FALSE(Requantizer(changed).usable());
+}
+
+}  // namespace
+}  // namespace openrknn::npu
