@@ -123,7 +123,7 @@ Result<std::vector<ValueId>> GraphBuilder::emit(NodeDraft draft) {
   if (def == nullptr || def->own) return refusal(ErrorCode::kUnsupported, "the operator is not supported");
   trim_absent(draft.inputs, static_cast<size_t>(def->min_inputs));
   while (draft.outputs.size() > 1 && draft.outputs.back().empty() && def->max_outputs >= 0 &&
-         draft.outputs.size() > static_cast<size_t>(def->max_outputs)) {
+         draft.outputs.size() > static_cast<size_t>(def->min_outputs)) {
     draft.outputs.pop_back();
   }
   if (std::any_of(draft.inputs.begin(), draft.inputs.end(), [this](ValueId v) { return is_unknown(v); })) {

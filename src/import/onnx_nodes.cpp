@@ -98,11 +98,11 @@ Status check_attributes(NodeDraft& draft) {
 }
 
 // Results beyond those that the operator has at inference (a mask, running statistics) may stand in the file as long as
-// nobody reads them.
+// nobody reads them; neither are optional ones computed for nobody.
 void forget_unused_results(NodeDraft& draft, const onnx::NodeProto& node, const Scope& scope) {
   const ops::OpDef* def = ops::registry().find(draft.op);
   if (def == nullptr || def->max_outputs < 0) return;
-  for (auto i = static_cast<size_t>(def->max_outputs); i < draft.outputs.size(); ++i) {
+  for (auto i = static_cast<size_t>(def->min_outputs); i < draft.outputs.size(); ++i) {
     if (!scope.used.contains(node.output(static_cast<int>(i)))) draft.outputs[i].clear();
   }
 }

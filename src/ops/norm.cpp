@@ -18,9 +18,11 @@ Status check_per_channel(const InferInput& in, int rank, size_t last) {
 
 Types infer_batch(const InferInput& in) {
   OPENRKNN_CHECK_OK(check_per_channel(in, 2, 4));
-  if (in.attributes.int_or("training_mode", 0) != 0)
-    return infer_error("attribute 'training_mode'", "training is not supported");
-  return like_first(in);
+  if (in.outputs > 1 && in.attributes.int_or("training_mode", 0) == 0)
+    return infer_error("results", "running statistics are results of training_mode 1 only");
+  std::vector<TensorType> types(in.outputs, TensorType{in.dtype(3), in.shape(3)});
+  types[0] = {in.dtype(0), in.shape(0)};
+  return types;
 }
 
 Types infer_instance(const InferInput& in) {
@@ -91,15 +93,17 @@ constexpr AttrSpec kEpsilon{"epsilon", AttrKind::kFloat, false, "added to the va
 }  // namespace
 
 void register_norm(Registry& registry) {
-  registry.add({.name = "BatchNormalization",
-                .op_class = OpClass::kCompute,
-                .min_inputs = 5,
-                .max_inputs = 5,
-                .attributes = {kEpsilon,
-                               {"momentum", AttrKind::kFloat, false, "of training, ignored"},
-                               {"training_mode", AttrKind::kInt, false, "must be 0"}},
-                .infer = infer_batch,
-                .doc = "(x - mean) / sqrt(variance + epsilon) * scale + bias per channel"});
+  registry.add(
+      {.name = "BatchNormalization",
+       .op_class = OpClass::kCompute,
+       .min_inputs = 5,
+       .max_inputs = 5,
+       .max_outputs = 3,
+       .attributes = {kEpsilon,
+                      {"momentum", AttrKind::kFloat, false, "share of the old running statistics, default 0.9"},
+                      {"training_mode", AttrKind::kInt, false, "1: the operand's own statistics; default 0"}},
+       .infer = infer_batch,
+       .doc = "(x - mean) / sqrt(variance + epsilon) * scale + bias per channel"});
   registry.add({.name = "InstanceNormalization",
                 .op_class = OpClass::kCompute,
                 .min_inputs = 3,

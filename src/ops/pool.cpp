@@ -15,6 +15,12 @@ Types infer_pool(const InferInput& in) {
   return computed(in.dtype(0), Shape::make(dims));
 }
 
+Types infer_max_pool(const InferInput& in) {
+  OPENRKNN_TRY(auto types, infer_pool(in));
+  types.push_back({DType::kInt64, types[0].shape});
+  return types;
+}
+
 Types infer_global(const InferInput& in) {
   Shape shape = in.shape(0);
   if (shape.rank() < 3) return infer_error("operand 0", fmt::format("shape {} has no spatial axis", shape.to_string()));
@@ -51,14 +57,16 @@ std::vector<AttrSpec> window_attributes() {
 
 void register_pool(Registry& registry) {
   std::vector<AttrSpec> max_attributes = window_attributes();
-  max_attributes.push_back({"storage_order", AttrKind::kInt, false, "of the indices result, which is not supported"});
+  max_attributes.push_back(
+      {"storage_order", AttrKind::kInt, false, "of the indices result: 1: column major; default 0"});
   std::vector<AttrSpec> average_attributes = window_attributes();
   average_attributes.push_back({"count_include_pad", AttrKind::kInt, false, "1: the mean counts padding; default 0"});
   registry.add({.name = "MaxPool",
                 .op_class = OpClass::kCompute,
+                .max_outputs = 2,
                 .attributes = std::move(max_attributes),
-                .infer = infer_pool,
-                .doc = "Largest element of a window; padding never wins; without the indices result"});
+                .infer = infer_max_pool,
+                .doc = "Largest element of a window; padding never wins; result 1 holds positions in the tensor"});
   registry.add({.name = "AveragePool",
                 .op_class = OpClass::kCompute,
                 .attributes = std::move(average_attributes),

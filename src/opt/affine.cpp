@@ -19,7 +19,7 @@ std::optional<Affine> batchnorm_affine(const Graph& graph, const Node& node) {
     return std::nullopt;
   }
   const Shape& shape = shape_of(graph, node.inputs[0]);
-  if (shape.rank() < 2) return std::nullopt;
+  if (shape.rank() < 2 || node.attributes.int_or("training_mode", 0) != 0) return std::nullopt;
   const auto channels = static_cast<size_t>(shape[1]);
   std::vector<double> operands[4];
   for (size_t i = 0; i < 4; ++i) {

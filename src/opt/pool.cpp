@@ -214,7 +214,7 @@ Result<bool> big_max(Rewriter& rewriter, NodeId id) {
   const Graph& graph = rewriter.graph();
   const Node& node = graph.node(id);
   const int64_t limit = rewriter.capabilities().pool_kernel_max;
-  if (node.op != "MaxPool" || limit < 2) return false;
+  if (node.op != "MaxPool" || node.outputs.size() != 1 || limit < 2) return false;
   const auto window = pool_window(graph, node);
   // Beyond three steps the work is larger than what is saved.
   if (!window || within(window->kernel, limit) || !within(window->kernel, 3 * limit - 2)) return false;

@@ -31,6 +31,17 @@ TEST(Norm, Batch) {
   EXPECT_EQ(dims(run("BatchNormalization", {random_tensor(1, Shape{4, 3}, 0, 1), s, b, m, v})), (I{4, 3}));
 }
 
+TEST(Norm, BatchInTrainingCarriesTheStatisticsOn) {
+  const Tensor x = floats(Shape{2, 1, 2}, {1, 3, 5, 7});
+  const Tensor one = floats(Shape{1}, {1}), zero = floats(Shape{1}, {0}), two = floats(Shape{1}, {2});
+  const auto y = run_all("BatchNormalization", {x, one, zero, zero, two},
+                         attributes({{"training_mode", int64_t{1}}, {"momentum", 0.5F}, {"epsilon", 0.0F}}), 3);
+  for (int64_t i = 0; i < 4; ++i) expect_close(at(y[0], i), (at(x, i) - 4.0) / std::sqrt(5.0));
+  EXPECT_EQ(at(y[1], 0), 2.0);
+  EXPECT_EQ(at(y[2], 0), 3.5);
+  EXPECT_NE(error_of("BatchNormalization", {x, one, zero, zero, two}, {}, 3).find("training_mode"), std::string::npos);
+}
+
 // Mean and inverse deviation of elements [first, first + n) in plain double.
 std::pair<double, double> statistics(const Tensor& x, int64_t first, int64_t n, double epsilon) {
   double mean = 0.0, variance = 0.0;

@@ -95,6 +95,21 @@ TEST(Pool, GlobalPoolsOfAnyRank) {
   EXPECT_EQ(values(run("GlobalAveragePool", {iota(Shape{2, 1, 3})})), (F{1, 4}));
 }
 
+TEST(Pool, MaxOfBytesAndItsPlaces) {
+  const std::vector<uint8_t> bytes = {0, 0, 7, 9, 9, 3, 0, 0, 0, 0, 0, 5};
+  const Tensor x = Tensor::from(Shape{1, 2, 2, 3}, bytes);
+  Attributes a = window({2, 2}, {1, 1}, {0, 0, 0, 0});
+  const auto rows = run_all("MaxPool", {x}, a, 2);
+  EXPECT_EQ(values<uint8_t>(rows[0]), (std::vector<uint8_t>{9, 9, 0, 5}));
+  EXPECT_EQ(values<int64_t>(rows[1]), (I{3, 4, 6, 11}));  // the first of equals
+  a.set("storage_order", 1);
+  EXPECT_EQ(values<int64_t>(run_all("MaxPool", {x}, a, 2)[1]), (I{1, 3, 6, 11}));
+  const Tensor low = Tensor::from(Shape{1, 1, 2}, std::vector<int8_t>{-128, -128});
+  const auto lowest = run_all("MaxPool", {low}, window({2}, {1}, {0, 0}), 2);
+  EXPECT_EQ(values<int8_t>(lowest[0]), (std::vector<int8_t>{-128}));
+  EXPECT_EQ(values<int64_t>(lowest[1]), (I{0}));
+}
+
 TEST(Pool, LpPools) {
   const Tensor x = floats(Shape{1, 1, 4}, {-3, 4, 1, -2});
   Attributes a = window({2}, {1}, {0, 0});

@@ -90,6 +90,22 @@ TEST(Reduce, ArgMaxAndArgMin) {
   EXPECT_EQ(dims(run("ArgMin", {x}, attributes({{"keepdims", int64_t{0}}}))), (I{3}));
 }
 
+TEST(Reduce, OtherTypes) {
+  const Tensor bools = cast(floats(Shape{2, 2}, {0, 1, 1, 1}).view(), DType::kBool);
+  const Tensor axis = Tensor::ints({1});
+  EXPECT_EQ(to_ints(run("ReduceMin", {bools, axis}, attributes({{"keepdims", int64_t{0}}})).view()), (I{0, 1}));
+  EXPECT_EQ(to_ints(run("ReduceMax", {bools, axis}, attributes({{"keepdims", int64_t{0}}})).view()), (I{1, 1}));
+  const Tensor bytes = Tensor::from(Shape{3}, std::vector<uint8_t>{200, 100, 3});
+  EXPECT_EQ(values<uint8_t>(run("ReduceMax", {bytes})), (std::vector<uint8_t>{200}));
+  EXPECT_EQ(values<int64_t>(run("ArgMin", {Tensor::from(Shape{2}, std::vector<uint16_t>{9, 8})})), (I{1}));
+  const Tensor half = cast(floats(Shape{2}, {3, 4}).view(), DType::kFloat16);
+  const Tensor norm = run("ReduceL2", {half});
+  EXPECT_EQ(norm.dtype(), DType::kFloat16);
+  EXPECT_EQ(to_doubles(norm.view()), (std::vector<double>{5}));
+  const Tensor nothing = Tensor::from(Shape{0}, std::vector<int32_t>{});
+  EXPECT_EQ(values<int32_t>(run("ReduceMax", {nothing})), (std::vector<int32_t>{INT32_MIN}));
+}
+
 TEST(Reduce, NanWinsInExtremes) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(std::isnan(values(run("ReduceMax", {floats(Shape{3}, {1, nan, 2})}))[0]));

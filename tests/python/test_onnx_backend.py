@@ -8,8 +8,8 @@ DIFFERENT = {
     "test_resize_downsample_scales_linear_align_corners": "onnxruntime's coordinates: from the rounded extent",
 }
 # Least share that passes: tests of operators that the vendor's converter accepts (sdk.md C.2), and all the others.
-VENDOR_FLOOR = 0.963
-OTHER_FLOOR = 0.55
+VENDOR_FLOOR = 0.99
+OTHER_FLOOR = 0.67
 
 
 @pytest.fixture(scope="session")

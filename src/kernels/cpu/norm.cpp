@@ -56,6 +56,35 @@ void for_lines(int64_t lines, int64_t n, const std::function<void(int64_t)>& bod
   });
 }
 
+// Mean and variance of a channel over the batch and all positions.
+Moments channel_moments(const float* x, const Shape& shape, int64_t channel) {
+  const int64_t n = shape.elements(2, shape.rank());
+  std::vector<float> values(static_cast<size_t>(shape[0] * n));
+  for (int64_t i = 0; i < shape[0]; ++i) std::copy_n(x + (i * shape[1] + channel) * n, n, values.data() + i * n);
+  return moments_of(values.data(), shape[0] * n);
+}
+
+// In training mode the statistics are the operand's own; results 1 and 2 are the running ones, carried on.
+Result<std::vector<Moments>> batch_moments(const KernelArgs& args, bool training) {
+  const Shape& shape = args.inputs[0].shape;
+  const float* x = args.inputs[0].as<float>().data();
+  const double momentum = args.attributes.float_or("momentum", 0.9F);
+  std::vector<Moments> moments(static_cast<size_t>(shape[1]));
+  for (int64_t c = 0; c < shape[1]; ++c) {
+    const auto i = static_cast<size_t>(c);
+    const Moments running{args.inputs[3].as<float>()[i], args.inputs[4].as<float>()[i]};
+    moments[i] = training ? channel_moments(x, shape, c) : running;
+    for (const size_t result : {size_t{1}, size_t{2}}) {
+      if (!args.has_output(result)) continue;
+      OPENRKNN_CHECK_OK(require_output(args, result, DType::kFloat32, Shape{shape[1]}));
+      const double before = result == 1 ? running.mean : running.variance;
+      const double now = result == 1 ? moments[i].mean : moments[i].variance;
+      args.outputs[result].as<float>()[i] = static_cast<float>(before * momentum + now * (1.0 - momentum));
+    }
+  }
+  return moments;
+}
+
 Status batch_normalization(const KernelArgs& args) {
   OPENRKNN_CHECK_OK(require(args, 5));
   OPENRKNN_CHECK_OK(require_like_input(args, 2));
@@ -63,13 +92,14 @@ Status batch_normalization(const KernelArgs& args) {
   const int64_t channels = shape[1];
   for (size_t i = 1; i < 5; ++i) OPENRKNN_CHECK_OK(require_float(args, i, channels));
   const double epsilon = args.attributes.float_or("epsilon", 1e-5F);
+  OPENRKNN_TRY(const auto moments, batch_moments(args, args.attributes.int_or("training_mode", 0) != 0));
   const int64_t n = shape.elements(2, shape.rank());
   const float* x = args.inputs[0].as<float>().data();
   float* y = args.outputs[0].as<float>().data();
   for_lines(shape[0] * channels, n, [&](int64_t line) {
     const auto c = static_cast<size_t>(line % channels);
-    const double factor = args.inputs[1].as<float>()[c] / std::sqrt(args.inputs[4].as<float>()[c] + epsilon);
-    const double term = args.inputs[2].as<float>()[c] - args.inputs[3].as<float>()[c] * factor;
+    const double factor = args.inputs[1].as<float>()[c] / std::sqrt(moments[c].variance + epsilon);
+    const double term = args.inputs[2].as<float>()[c] - moments[c].mean * factor;
     scale_line(x + line * n, y + line * n, n, factor, term);
   });
   return {};

@@ -20,24 +20,23 @@ struct PoolPlan {
   int64_t planes = 0;
 };
 
-Result<PoolPlan> read_plan(const KernelArgs& args) {
+Result<PoolPlan> read_plan(const KernelArgs& args, DType dtype = DType::kFloat32) {
   OPENRKNN_CHECK_OK(require(args, 1));
   const TensorView& x = args.inputs[0];
-  if (x.dtype != DType::kFloat32)
-    return kernel_error(fmt::format("pools of {} are not supported", dtype_name(x.dtype)));
+  if (x.dtype != dtype) return kernel_error(fmt::format("pools of {} are not supported", dtype_name(x.dtype)));
   if (x.shape.rank() < 3) return kernel_error(fmt::format("input {} has no spatial axis", x.shape.to_string()));
   const std::vector<int64_t> kernel = args.attributes.ints_or("kernel_shape", {});
   OPENRKNN_TRY(auto axes, window_axes(args.attributes, x.shape.dims().subspan(2), kernel));
   Shape out = x.shape;
   for (size_t i = 0; i < axes.size(); ++i) out.set(static_cast<int>(i) + 2, axes[i].out);
-  OPENRKNN_CHECK_OK(require_output(args, 0, DType::kFloat32, out));
+  OPENRKNN_CHECK_OK(require_output(args, 0, dtype, out));
   return PoolPlan{three_axes(std::move(axes)), x.shape[0] * x.shape[1]};
 }
 
 // Calls body(input row, first output, outputs, input position of the first) for every part of the window that lies
 // inside the data, in the order of the window's positions, for output row (z, y).
-template <typename Body>
-void visit_window(const Axes& axes, const float* plane, int64_t z, int64_t y, const Body& body) {
+template <typename T, typename Body>
+void visit_window(const Axes& axes, const T* plane, int64_t z, int64_t y, const Body& body) {
   const WindowAxis& inner = axes[2];
   for (int64_t i = 0; i < axes[0].kernel; ++i) {
     const int64_t iz = z * axes[0].stride - axes[0].pad_begin + i * axes[0].dilation;
@@ -45,7 +44,7 @@ void visit_window(const Axes& axes, const float* plane, int64_t z, int64_t y, co
     for (int64_t j = 0; j < axes[1].kernel; ++j) {
       const int64_t iy = y * axes[1].stride - axes[1].pad_begin + j * axes[1].dilation;
       if (iy < 0 || iy >= axes[1].in) continue;
-      const float* row = plane + (iz * axes[1].in + iy) * inner.in;
+      const T* row = plane + (iz * axes[1].in + iy) * inner.in;
       for (int64_t k = 0; k < inner.kernel; ++k) {
         const int64_t start = k * inner.dilation - inner.pad_begin;
         const int64_t first = start < 0 ? ceil_div(-start, inner.stride) : 0;
@@ -67,19 +66,21 @@ void for_rows(const PoolPlan& plan, const Row& row) {
                });
 }
 
-Status max_pool(const KernelArgs& args) {
-  OPENRKNN_TRY(const PoolPlan plan, read_plan(args));
+template <typename T>
+constexpr T kLowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                           : std::numeric_limits<T>::lowest();
+
+template <typename T>
+void max_pool_values(const PoolPlan& plan, const T* x, T* y) {
   const Axes& axes = plan.axes;
-  const float* x = args.inputs[0].as<float>().data();
-  float* y = args.outputs[0].as<float>().data();
   const int64_t in_plane = axes[0].in * axes[1].in * axes[2].in;
   for_rows(plan, [&](int64_t p, int64_t z, int64_t r) {
-    float* out = y + ((p * axes[0].out + z) * axes[1].out + r) * axes[2].out;
-    std::fill_n(out, axes[2].out, -std::numeric_limits<float>::infinity());
+    T* out = y + ((p * axes[0].out + z) * axes[1].out + r) * axes[2].out;
+    std::fill_n(out, axes[2].out, kLowest<T>);
     const int64_t stride = axes[2].stride;
-    visit_window(axes, x + p * in_plane, z, r, [&](const float* row, int64_t first, int64_t count, int64_t start) {
-      float* to = out + first;
-      const float* from = row + start;
+    visit_window(axes, x + p * in_plane, z, r, [&](const T* row, int64_t first, int64_t count, int64_t start) {
+      T* to = out + first;
+      const T* from = row + start;
       if (stride == 1) {
         for (int64_t i = 0; i < count; ++i) to[i] = from[i] > to[i] ? from[i] : to[i];
       } else {
@@ -87,7 +88,51 @@ Status max_pool(const KernelArgs& args) {
       }
     });
   });
+}
+
+// Position in the tensor of the largest element of each window, the first of equals; -1 for a window in the padding.
+// `column_major`: the spatial axes count as if the first of them ran fastest.
+template <typename T>
+void max_pool_indices(const PoolPlan& plan, const T* x, bool column_major, int64_t* indices) {
+  const Axes& axes = plan.axes;
+  const int64_t in_plane = axes[0].in * axes[1].in * axes[2].in;
+  for_rows(plan, [&](int64_t p, int64_t z, int64_t r) {
+    const T* plane = x + p * in_plane;
+    int64_t* out = indices + ((p * axes[0].out + z) * axes[1].out + r) * axes[2].out;
+    std::fill_n(out, axes[2].out, -1);
+    visit_window(axes, plane, z, r, [&](const T* row, int64_t first, int64_t count, int64_t start) {
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t at = row - plane + start + i * axes[2].stride;
+        int64_t& best = out[first + i];
+        if (best < 0 || plane[at] > plane[best]) best = at;
+      }
+    });
+    for (int64_t i = 0; i < axes[2].out; ++i) {
+      if (out[i] < 0) continue;
+      const int64_t w = out[i] % axes[2].in;
+      const int64_t h = out[i] / axes[2].in % axes[1].in;
+      const int64_t d = out[i] / axes[2].in / axes[1].in;
+      out[i] = p * in_plane + (column_major ? d + axes[0].in * (h + axes[1].in * w) : out[i]);
+    }
+  });
+}
+
+template <typename T>
+Status max_pool_of(const KernelArgs& args) {
+  OPENRKNN_TRY(const PoolPlan plan, read_plan(args, dtype_of<T>()));
+  const T* x = args.inputs[0].as<T>().data();
+  max_pool_values(plan, x, args.outputs[0].as<T>().data());
+  if (!args.has_output(1)) return {};
+  OPENRKNN_CHECK_OK(require_output(args, 1, DType::kInt64, args.outputs[0].shape));
+  max_pool_indices(plan, x, args.attributes.int_or("storage_order", 0) != 0, args.outputs[1].as<int64_t>().data());
   return {};
+}
+
+Status max_pool(const KernelArgs& args) {
+  OPENRKNN_CHECK_OK(require(args, 1));
+  if (args.inputs[0].dtype == DType::kInt8) return max_pool_of<int8_t>(args);
+  if (args.inputs[0].dtype == DType::kUInt8) return max_pool_of<uint8_t>(args);
+  return max_pool_of<float>(args);
 }
 
 // How many window positions of output `o` count: those inside the data, or inside the padded data.

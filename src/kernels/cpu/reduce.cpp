@@ -3,10 +3,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/cpu/support_kernel.hpp"
 #include "kernels/cpu/support_lines.hpp"
+#include "kernels/cpu/support_promote.hpp"
 #include "kernels/cpu/support_sums.hpp"
 #include "kernels/math.hpp"
 #include "kernels/reduce_plan.hpp"
@@ -67,7 +69,7 @@ float reduce_floats(const float* x, int64_t n) {
 
 template <Kind K, typename T>
 T reduce_integers(const T* x, int64_t n) {
-  T best = n > 0 ? x[0] : T{0};
+  T best = n > 0 ? x[0] : K == Kind::kMax ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
   uint64_t sum = 0;
   uint64_t product = 1;
   for (int64_t i = 0; i < n; ++i) {
@@ -146,10 +148,10 @@ void reduce_runs(const std::vector<Run>& runs, const T* x, T* y, int64_t outputs
 }
 
 template <typename T, typename Body>
-Status reduce_as(const KernelArgs& args, const ReducePlan& plan, const Body& body) {
-  const Shape& shape = args.inputs[0].shape;
-  const T* x = args.inputs[0].as<T>().data();
-  T* y = args.outputs[0].as<T>().data();
+Status reduce_as(const TensorView& from, const MutableTensorView& to, const ReducePlan& plan, const Body& body) {
+  const Shape& shape = from.shape;
+  const T* x = from.as<T>().data();
+  T* y = to.as<T>().data();
   const int64_t outputs = plan.output.elements();
   if (outputs == 0) return {};
   if (shape.elements() == 0) {  // sums over nothing
@@ -171,11 +173,26 @@ Status reduce(const KernelArgs& args) {
     if (x.bytes() > 0) std::memcpy(args.outputs[0].data, x.data, x.bytes());
     return {};
   }
+  constexpr bool kExtreme = K == Kind::kMax || K == Kind::kMin;
   constexpr bool kReal = K == Kind::kL2 || K == Kind::kLogSum || K == Kind::kLogSumExp;
-  if (x.dtype == DType::kFloat32) return reduce_as<float>(args, plan, reduce_floats<K>);
-  if (!kReal && x.dtype == DType::kInt64) return reduce_as<int64_t>(args, plan, reduce_integers<K, int64_t>);
-  if (!kReal && x.dtype == DType::kInt32) return reduce_as<int32_t>(args, plan, reduce_integers<K, int32_t>);
-  return kernel_error(fmt::format("reduction of {}", dtype_name(x.dtype)));
+  const MutableTensorView& y = args.outputs[0];
+  if (x.dtype == DType::kBool && kExtreme) return reduce_as<uint8_t>(x, y, plan, reduce_integers<K, uint8_t>);
+  const DType own = compute_type(x.dtype);
+  if (own == DType::kUndefined) return kernel_error(fmt::format("reduction of {}", dtype_name(x.dtype)));
+  const DType compute = kReal || is_float(own) ? DType::kFloat32 : own;
+  const Promoted wide(x, compute);
+  return compute_into(y, compute, [&](auto tag, auto* to) -> Status {
+    using T = decltype(tag);
+    if constexpr (std::is_same_v<T, float>) {
+      return reduce_as<T>(wide.view(), {compute, y.shape, to}, plan, reduce_floats<K>);
+    } else if constexpr (std::is_integral_v<T> && !kReal) {
+      // Nothing to take the largest or smallest of: the limit of the operand's type, not of the one in use.
+      if (kExtreme && x.elements() == 0 && x.dtype != compute) return kernel_error("an extreme of nothing");
+      return reduce_as<T>(wide.view(), {compute, y.shape, to}, plan, reduce_integers<K, T>);
+    } else {
+      return kernel_error(fmt::format("reduction of {}", dtype_name(x.dtype)));
+    }
+  });
 }
 
 template <typename T>
@@ -200,25 +217,11 @@ Status arg_reduce(const KernelArgs& args, bool most) {
   const bool last = args.attributes.int_or("select_last_index", 0) != 0;
   const Lines lines{x.shape.elements(0, axis), x.shape[axis], x.shape.elements(axis + 1, x.shape.rank())};
   int64_t* y = args.outputs[0].as<int64_t>().data();
-  switch (x.dtype) {
-    case DType::kFloat32:
-      find_extremes(lines, x.as<float>().data(), y, most, last);
-      return {};
-    case DType::kInt64:
-      find_extremes(lines, x.as<int64_t>().data(), y, most, last);
-      return {};
-    case DType::kInt32:
-      find_extremes(lines, x.as<int32_t>().data(), y, most, last);
-      return {};
-    case DType::kInt8:
-      find_extremes(lines, x.as<int8_t>().data(), y, most, last);
-      return {};
-    case DType::kUInt8:
-      find_extremes(lines, x.as<uint8_t>().data(), y, most, last);
-      return {};
-    default:
-      return kernel_error(fmt::format("position of an extreme of {}", dtype_name(x.dtype)));
-  }
+  const Promoted wide(x, compute_type(x.dtype));
+  return with_compute_type(wide.view().dtype, [&](auto tag) -> Status {
+    find_extremes(lines, wide.data<decltype(tag)>(), y, most, last);
+    return {};
+  });
 }
 
 Status arg_max(const KernelArgs& args) { return arg_reduce(args, true); }
