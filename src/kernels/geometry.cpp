@@ -244,6 +244,14 @@ Status check_elementwise_indices(const Shape& data, const Shape& indices, int ax
   return {};
 }
 
+Status check_cache_update(const Shape& cache, const Shape& update, int axis) {
+  if (axis == 0) return bad("the first axis is that of the samples", "axis");
+  bool fits = update.rank() == cache.rank();
+  for (int i = 0; fits && i < cache.rank(); ++i) fits = i == axis ? update[i] <= cache[i] : update[i] == cache[i];
+  if (!fits) return bad(fmt::format("{} for a cache {}", update.to_string(), cache.to_string()), "update");
+  return {};
+}
+
 Result<Shape> depth_to_space(const Shape& input, int64_t block) {
   if (input.rank() != 4) return bad(fmt::format("rank {}, 4 expected", input.rank()), "input");
   if (block < 1 || block > 65535 || input[1] % (block * block) != 0) {

@@ -57,6 +57,9 @@ Result<Shape> gather_nd(const Shape& data, const Shape& indices, int64_t batch_d
 Status check_scatter_nd(const Shape& data, const Shape& indices, const Shape& updates);
 Status check_elementwise_indices(const Shape& data, const Shape& indices, int axis);
 
+// An update of a cache differs from it in the extent of one axis, not the first, and is not longer there.
+Status check_cache_update(const Shape& cache, const Shape& update, int axis);
+
 Result<Shape> depth_to_space(const Shape& input, int64_t block);
 Result<Shape> space_to_depth(const Shape& input, int64_t block);
 

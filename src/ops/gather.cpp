@@ -44,6 +44,13 @@ Types infer_scatter_elements(const InferInput& in) {
   return like_first(in);
 }
 
+Types infer_tensor_scatter(const InferInput& in) {
+  OPENRKNN_CHECK_OK(same_dtype(in, 0, 1));
+  OPENRKNN_TRY(const int axis, normalize_axis(in.attributes.int_or("axis", -2), in.shape(0).rank()));
+  OPENRKNN_CHECK_OK(geometry::check_cache_update(in.shape(0), in.shape(1), axis));
+  return like_first(in);
+}
+
 OpDef def(std::string_view name, int inputs, Infer infer, std::string_view doc, std::vector<AttrSpec> attributes) {
   return {.name = name,
           .op_class = OpClass::kDataMovement,
@@ -67,6 +74,12 @@ void register_gather(Registry& registry) {
                    {reduction}));
   registry.add(def("ScatterElements", 3, infer_scatter_elements,
                    "Input 0 with elements of input 2 written at indices along an axis", {axis, reduction}));
+  OpDef cache = def("TensorScatter", 3, infer_tensor_scatter,
+                    "Input 0 with input 1 written along an axis, from the position in input 2 of every sample on",
+                    {{"axis", AttrKind::kInt, false, "axis that is written along; default -2"},
+                     {"mode", AttrKind::kString, false, "linear (default) or circular: past the end at the begin"}});
+  cache.min_inputs = 2;
+  registry.add(std::move(cache));
 }
 
 }  // namespace openrknn::ops

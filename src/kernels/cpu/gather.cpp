@@ -235,6 +235,42 @@ Status scatter_elements(const KernelArgs& args) {
   });
 }
 
+// Operand 1 written into a copy of operand 0 along an axis, in every sample from its own position on.
+Status tensor_scatter(const KernelArgs& args) {
+  OPENRKNN_CHECK_OK(require(args, 2));
+  OPENRKNN_CHECK_OK(require_movable(args));
+  const TensorView& cache = args.inputs[0];
+  const TensorView& update = args.inputs[1];
+  OPENRKNN_CHECK_OK(require_output(args, 0, cache.dtype, cache.shape));
+  if (update.dtype != cache.dtype) return kernel_error("operands of different types", ErrorCode::kShape);
+  OPENRKNN_TRY(const int axis, normalize_axis(args.attributes.int_or("axis", -2), cache.shape.rank()));
+  OPENRKNN_CHECK_OK(geometry::check_cache_update(cache.shape, update.shape, axis));
+  const std::string mode = args.attributes.string_or("mode", "linear");
+  if (mode != "linear" && mode != "circular") return kernel_error(fmt::format("mode '{}'", mode));
+  Ints starts(static_cast<size_t>(cache.shape[0]), 0);
+  if (args.has_input(2)) starts = to_ints(args.inputs[2]);
+  if (starts.size() != static_cast<size_t>(cache.shape[0])) return kernel_error("unfit indices", ErrorCode::kShape);
+  const int64_t extent = cache.shape[axis];
+  const int64_t length = update.shape[axis];
+  for (const int64_t start : starts) {
+    const int64_t last = mode == "circular" ? extent - 1 : extent - length;
+    if (length > 0 && (start < 0 || start > last))
+      return kernel_error(fmt::format("{} positions from {} on in an axis of {}", length, start, extent));
+  }
+  if (cache.bytes() > 0) std::memcpy(args.outputs[0].data, cache.data, cache.bytes());
+  if (update.elements() == 0) return {};
+  const auto row = static_cast<size_t>(cache.shape.elements(axis + 1, cache.shape.rank())) * dtype_size(cache.dtype);
+  const int64_t rows = cache.shape.elements(0, axis);
+  for (int64_t i = 0; i < rows * length; ++i) {
+    const int64_t outer = i / length;
+    const int64_t start = starts[static_cast<size_t>(outer / (rows / cache.shape[0]))];
+    const int64_t to = outer * extent + (start + i % length) % extent;
+    std::memcpy(bytes_of(args.outputs[0]) + static_cast<size_t>(to) * row,
+                bytes_of(update) + static_cast<size_t>(i) * row, row);
+  }
+  return {};
+}
+
 }  // namespace
 
 void register_gather(Registry& registry) {
@@ -243,6 +279,7 @@ void register_gather(Registry& registry) {
   registry.add("GatherND", gather_nd);
   registry.add("ScatterND", scatter_nd);
   registry.add("ScatterElements", scatter_elements);
+  registry.add("TensorScatter", tensor_scatter);
 }
 
 }  // namespace openrknn::cpu
