@@ -289,6 +289,27 @@ Status rename_scatter(NodeDraft& draft, GraphBuilder&) {
   return {};
 }
 
+// Before opset 20 the axis was an attribute.
+Status dft_axis(NodeDraft& draft, GraphBuilder& builder) {
+  const int64_t axis = draft.attributes.int_or("axis", 1);
+  draft.attributes.erase("axis");
+  set_input(draft, 2, builder.add_constant(helper_name(draft, "axis"), Tensor::scalar(axis)));
+  return {};
+}
+
+// Before opset 16 regions were not moved by half a pixel.
+Status roi_corners(NodeDraft& draft, GraphBuilder&) {
+  if (!draft.attributes.has("coordinate_transformation_mode"))
+    draft.attributes.set("coordinate_transformation_mode", "output_half_pixel");
+  return {};
+}
+
+Status refuse_random(NodeDraft&, GraphBuilder&) {
+  return refusal(
+      "its results are random: no two runs are the same, and nothing of it can be compared; export the model in "
+      "inference mode, or make what it draws an input of the model");
+}
+
 struct Entry {
   std::string_view op;
   int64_t before;  // applies to nodes of opsets below this one
@@ -303,10 +324,12 @@ constexpr std::array kTable = std::to_array<Entry>({
     {"Add", 7, align_operand},
     {"And", 7, align_operand},
     {"BatchNormalization", 9, spatial_batch_norm},
+    {"Bernoulli", kAlways, refuse_random},
     {"Cast", 6, cast_type_name},
     {"Ceil", 6, drop_training_attributes},
     {"Clip", 11, clip_limits},
     {"Concat", 4, concat_axis},
+    {"DFT", 20, dft_axis},
     {"Div", 7, align_operand},
     {"Dropout", 12, dropout_attributes},
     {"Elu", 6, drop_training_attributes},
@@ -327,11 +350,16 @@ constexpr std::array kTable = std::to_array<Entry>({
     {"Mean", 8, drop_training_attributes},
     {"Min", 8, drop_training_attributes},
     {"Mul", 7, align_operand},
+    {"Multinomial", kAlways, refuse_random},
     {"Neg", 6, drop_training_attributes},
     {"Or", 7, align_operand},
     {"PRelu", 7, prelu_slope},
     {"Pad", 11, pad_attributes},
     {"Pow", 7, align_operand},
+    {"RandomNormal", kAlways, refuse_random},
+    {"RandomNormalLike", kAlways, refuse_random},
+    {"RandomUniform", kAlways, refuse_random},
+    {"RandomUniformLike", kAlways, refuse_random},
     {"Reciprocal", 6, drop_training_attributes},
     {"ReduceL1", 18, reduce_axes},
     {"ReduceL2", 18, reduce_axes},
@@ -347,6 +375,7 @@ constexpr std::array kTable = std::to_array<Entry>({
     {"Reshape", 5, reshape_attribute},
     {"Resize", 11, resize_asymmetric},
     {"Resize", kAlways, resize_optional_operands},
+    {"RoiAlign", 16, roi_corners},
     {"Scatter", 11, rename_scatter},
     {"Selu", 6, drop_training_attributes},
     {"Sigmoid", 6, drop_training_attributes},
