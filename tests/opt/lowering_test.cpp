@@ -55,6 +55,25 @@ TEST(MatMul, FlattenedPictureBecomesAKernel) {
                  {{"Conv", 1}, {"Reshape", 1}});
 }
 
+TEST(Einsum, ToMatMul) {
+  const auto graph = [](const std::string& a, const std::string& b, const std::string& equation) {
+    return "input %a: float32[" + a + "]\n input %b: float32[" + b + "]\n %y = Einsum(%a, %b) {equation=\"" + equation +
+           "\"}\n output %y";
+  };
+  expect_rewrite(graph("3,4", "4,5", "ij,jk->ik"), {"convert_einsum"}, {{"MatMul", 1}});
+  // Several rows and sums; the result in another order.
+  expect_rewrite(graph("2,3,4,5", "2,6,4", "bmct,bnc->bntm"), {"convert_einsum"},
+                 {{"Transpose", 3}, {"Reshape", 2}, {"MatMul", 1}});
+  expect_rewrite(graph("3,4", "3,4", "ij,ij->"), {"convert_einsum"}, {{"Reshape", 3}, {"MatMul", 1}});
+  expect_rewrite("input %x: float32[2,3,4]\n %y = Einsum(%x) {equation=\"ijk->kij\"}\n output %y", {"convert_einsum"},
+                 {{"Transpose", 1}});
+  expect_untouched(graph("3,4", "4,5", "ij,jk->j"), "convert_einsum");     // sums that one operand has alone
+  expect_untouched(graph("3,4", "5,6", "ij,kl->ijkl"), "convert_einsum");  // nothing is summed
+  expect_untouched(graph("3,3", "3,5", "ii,ij->j"), "convert_einsum");     // a diagonal
+  expect_untouched(graph("1,4", "3,4", "ij,ij->i"), "convert_einsum");     // a repeated axis
+  expect_untouched("input %x: float32[2,3]\n %y = Einsum(%x) {equation=\"ij->i\"}\n output %y", "convert_einsum");
+}
+
 TEST(GlobalPool, OfAnySize) {
   const auto body = [](const std::string& shape, const std::string& op) {
     return "input %x: float32[" + shape + "]\n const %hw: int64[2] = {2, 3}\n const %h: int64[1] = {2}\n %y = " + op +
