@@ -212,6 +212,33 @@ TEST(Upgrade, FloatsAreComputedInFloat32) {
   EXPECT_EQ(f.imported.warnings.size(), 1U);
 }
 
+TEST(Upgrade, AxisOfDft) {
+  ModelBuilder b = one_input(17, {2, 5, 3, 1});
+  b.node("DFT", {"x"}, {"y"});
+  const Found f = must_import(b);
+  EXPECT_EQ(f.ints(f.producer("y"), 2), (Ints{1}));
+  EXPECT_EQ(f.shape("y"), (Shape{2, 5, 3, 2}));
+}
+
+TEST(Upgrade, RegionsOfOldRoiAlign) {
+  for (const int64_t opset : {10, 16}) {
+    ModelBuilder b(opset);
+    b.input("x", {1, 2, 4, 4}).input("rois", {3, 4}).input("batch", {3}, 7).output("y");
+    b.node("RoiAlign", {"x", "rois", "batch"}, {"y"});
+    const Found f = must_import(b);
+    const std::string mode = f.producer("y").attributes.string_or("coordinate_transformation_mode", "half_pixel");
+    EXPECT_EQ(mode, opset == 10 ? "output_half_pixel" : "half_pixel");
+  }
+}
+
+TEST(Upgrade, RandomResultsAreRefused) {
+  for (const char* op : {"RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"}) {
+    ModelBuilder b = one_input(15, {2, 3});
+    b.node(op, {"x"}, {"y"});
+    EXPECT_NE(failure(import_built(b)).find("random"), std::string::npos) << op;
+  }
+}
+
 TEST(Upgrade, CastByName) {
   ModelBuilder b = one_input(5, {2});
   set_string(b.node("Cast", {"x"}, {"y"}), "to", "INT32");
