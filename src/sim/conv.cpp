@@ -22,9 +22,30 @@ using model::Convolution;
 
 constexpr int64_t kBlockBytes = 1 << 20;  // input of a block of rows
 
+using Pair = std::array<int64_t, 2>;  // of rows and columns
+
+// Which pixels a result meets: stride * result - lead + dilation * tap, of the input or, when `spread` is more than 1,
+// of the input with so many rows and columns for each one.
+struct Windows {
+  Pair kernel, stride, lead, dilation, spread{1, 1};
+  int64_t taps() const { return kernel[0] * kernel[1]; }
+  int64_t reach(size_t axis) const { return (kernel[axis] - 1) * dilation[axis]; }
+};
+
+Windows windows_of(const Convolution& c) {
+  const auto pair = [](const auto& from) { return Pair{from[0], from[1]}; };
+  Windows w{pair(c.kernel), pair(c.stride), pair(c.pad), pair(c.dilation)};
+  if (!c.transposed) return w;
+  w.spread = w.stride;
+  w.stride = {1, 1};
+  for (size_t axis = 0; axis < 2; ++axis) w.lead[axis] = w.reach(axis) - c.pad[axis];
+  return w;
+}
+
 // Weights in the order of the kernels and parameters, of a range of output channels.
 struct Constants {
   int64_t channel = 0, channels = 0;
+  Windows windows;
   npu::IntegerFilters filters;
   npu::HalfFilters half_filters;
   model::ChannelParams params;  // int8
@@ -36,6 +57,22 @@ struct Constants {
 struct OutputPart {
   int64_t n, h, hs, w, ws;
 };
+
+// Every so many-th row and column of a transposed convolution's result: the same taps meet real pixels there.
+struct Phase {
+  Pair first;
+  Constants constants;
+};
+
+// The result's pixels from `first` on, `step` apart.
+View every(View v, const Pair& first, const Pair& step) {
+  v.base = v.at(0, first[0], first[1]);
+  v.cube.h = ceil_div(v.cube.h - first[0], step[0]);
+  v.cube.w = ceil_div(v.cube.w - first[1], step[1]);
+  v.row *= step[0];
+  v.pixel *= step[1];
+  return v;
+}
 
 // Where the results of a part go. Rows that follow each other without a gap are one long row.
 struct Target {
@@ -96,12 +133,16 @@ class ConvRunner final : public Runner {
  private:
   bool depthwise() const { return conv_.mode == model::ConvMode::kDepthwise; }
   Constants constants(std::span<const std::byte> packed, int64_t first, int64_t channel, int64_t channels) const;
-  Rectangle rectangle(const OutputPart& part, int64_t columns) const;
+  bool parts_in_phases() const;
+  bool make_phase(const std::vector<std::byte>& weights, const Pair& first, Phase& phase) const;
+  void prepare();
+  Rectangle rectangle(const Windows& windows, const OutputPart& part, int64_t columns) const;
+  void run_images(const Context& context, const View& x, const View& y, const View* residual, const Constants& k) const;
   npu::ConvShape shape(const Constants& k) const;
   npu::ChannelStage channel_stage(const Constants& k) const;
   npu::Requantizer requantizer(const Constants& k, std::span<const std::byte> weights) const;
-  void pack_integer(std::span<const std::byte> weights, Constants& k) const;
-  void pack_half(std::span<const std::byte> weights, Constants& k) const;
+  void read_params(Constants& k) const;
+  void pack(std::span<const std::byte> weights, Constants& k) const;
   void finish_integer(const Target& target, const Part& part, const npu::AccumulatorBlock<int32_t>& block,
                       const Constants& k) const;
   void finish_half(const Target& target, const Part& part, const npu::AccumulatorBlock<float>& block,
@@ -120,7 +161,7 @@ class ConvRunner final : public Runner {
   IntegerPipeline integer_pipeline_;
   HalfPipeline half_pipeline_;
   npu::OperandStage residual_;
-  Constants all_;  // fast mode, packed at the first run
+  std::vector<Phase> phases_;  // fast mode, packed at the first run; one for all but transposed convolutions
 };
 
 template <typename T>
@@ -154,10 +195,27 @@ npu::Requantizer ConvRunner::requantizer(const Constants& k, std::span<const std
   return npu::Requantizer(stages);
 }
 
-void ConvRunner::pack_integer(std::span<const std::byte> weights, Constants& k) const {
-  const auto whole = model::unpack_params(program_.profile, program_.blob(conv_.params), conv_.out_channels);
-  k.params = {slice(whole.bias, k.channel, k.channels), slice(whole.minus_weight_zero, k.channel, k.channels),
-              slice(whole.multiplier, k.channel, k.channels)};
+void ConvRunner::read_params(Constants& k) const {
+  if (integer_) {
+    const auto whole = model::unpack_params(program_.profile, program_.blob(conv_.params), conv_.out_channels);
+    k.params = {slice(whole.bias, k.channel, k.channels), slice(whole.minus_weight_zero, k.channel, k.channels),
+                slice(whole.multiplier, k.channel, k.channels)};
+  } else if (conv_.params != model::kNone) {
+    k.bias.resize(static_cast<size_t>(k.channels));
+    std::memcpy(k.bias.data(), program_.blob(conv_.params).data() + k.channel * 4, static_cast<size_t>(k.channels) * 4);
+  }
+}
+
+// `weights`: plain ones in the order of the kernels.
+void ConvRunner::pack(std::span<const std::byte> weights, Constants& k) const {
+  const npu::ConvShape s = shape(k);
+  if (!integer_) {
+    const auto* w = reinterpret_cast<const uint16_t*>(weights.data());
+    const NumericsProfile& profile = program_.profile;
+    k.half_filters =
+        depthwise() ? npu::pack_depthwise_f16(s, w) : npu::pack_conv_f16(s, profile.fp16_slice, profile.fp16_group, w);
+    return;
+  }
   const std::vector<int32_t>& zero = k.params.minus_weight_zero;
   const bool zeros = std::all_of(zero.begin(), zero.end(), [](int32_t b) { return b == 0; });
   // Folded into the weights while the sums of x * (w - zero) fit 32 bits.
@@ -167,20 +225,8 @@ void ConvRunner::pack_integer(std::span<const std::byte> weights, Constants& k) 
   k.sums = !zeros && !folds;
   const int32_t* minus_zero = zeros || !folds ? nullptr : zero.data();
   const auto* w = reinterpret_cast<const int8_t*>(weights.data());
-  const npu::ConvShape s = shape(k);
   k.filters = depthwise() ? npu::pack_depthwise_s8(s, w, minus_zero) : npu::pack_conv_s8(s, w, minus_zero);
   k.requantizer = requantizer(k, weights);
-}
-
-void ConvRunner::pack_half(std::span<const std::byte> weights, Constants& k) const {
-  const auto* w = reinterpret_cast<const uint16_t*>(weights.data());
-  const NumericsProfile& profile = program_.profile;
-  const npu::ConvShape s = shape(k);
-  k.half_filters =
-      depthwise() ? npu::pack_depthwise_f16(s, w) : npu::pack_conv_f16(s, profile.fp16_slice, profile.fp16_group, w);
-  if (conv_.params == model::kNone) return;
-  k.bias.resize(static_cast<size_t>(k.channels));
-  std::memcpy(k.bias.data(), program_.blob(conv_.params).data() + k.channel * 4, static_cast<size_t>(k.channels) * 4);
 }
 
 Constants ConvRunner::constants(std::span<const std::byte> packed, int64_t first, int64_t channel,
@@ -188,30 +234,23 @@ Constants ConvRunner::constants(std::span<const std::byte> packed, int64_t first
   Constants k;
   k.channel = channel;
   k.channels = channels;
+  k.windows = windows_of(conv_);
   const auto weights = model::unpack_weights_taps_first(conv_, packed, channel, channels, first);
-  integer_ ? pack_integer(weights, k) : pack_half(weights, k);
+  read_params(k);
+  pack(weights, k);
   return k;
 }
 
 // The input that a part of the result needs; `columns`: of the source, used when they hold all that is needed.
-Rectangle ConvRunner::rectangle(const OutputPart& part, int64_t columns) const {
+Rectangle ConvRunner::rectangle(const Windows& w, const OutputPart& part, int64_t columns) const {
   Rectangle r{};
-  const int64_t reach_h = (int64_t{conv_.kernel[0]} - 1) * conv_.dilation[0];
-  const int64_t reach_w = (int64_t{conv_.kernel[1]} - 1) * conv_.dilation[1];
-  if (conv_.transposed) {
-    r.top = part.h - (reach_h - conv_.pad[0]);
-    r.left = part.w - (reach_w - conv_.pad[1]);
-    r.rows = part.hs + reach_h;
-    r.columns = part.ws + reach_w;
-    r.dilate_h = conv_.stride[0];
-    r.dilate_w = conv_.stride[1];
-  } else {
-    r.top = part.h * conv_.stride[0] - conv_.pad[0];
-    r.left = part.w * conv_.stride[1] - conv_.pad[1];
-    r.rows = (part.hs - 1) * conv_.stride[0] + reach_h + 1;
-    r.columns = (part.ws - 1) * conv_.stride[1] + reach_w + 1;
-    if (r.left == 0 && r.columns < columns) r.columns = columns;
-  }
+  r.top = part.h * w.stride[0] - w.lead[0];
+  r.left = part.w * w.stride[1] - w.lead[1];
+  r.rows = (part.hs - 1) * w.stride[0] + w.reach(0) + 1;
+  r.columns = (part.ws - 1) * w.stride[1] + w.reach(1) + 1;
+  r.dilate_h = w.spread[0];
+  r.dilate_w = w.spread[1];
+  if (!conv_.transposed && r.left == 0 && r.columns < columns) r.columns = columns;
   r.fill[0] = r.fill[1] = static_cast<std::byte>(integer_ ? conv_.pad_value : 0);
   r.channels = conv_.in_channels;
   return r;
@@ -219,16 +258,92 @@ Rectangle ConvRunner::rectangle(const OutputPart& part, int64_t columns) const {
 
 // Without what depends on the slab and the part.
 npu::ConvShape ConvRunner::shape(const Constants& k) const {
+  const Windows& w = k.windows;
   npu::ConvShape s{};
   s.in_channels = depthwise() ? k.channels : conv_.in_channels;
   s.out_channels = k.channels;
-  s.kernel_h = conv_.kernel[0];
-  s.kernel_w = conv_.kernel[1];
-  s.stride_h = conv_.transposed ? 1 : conv_.stride[0];
-  s.stride_w = conv_.transposed ? 1 : conv_.stride[1];
-  s.dilation_h = conv_.dilation[0];
-  s.dilation_w = conv_.dilation[1];
+  s.kernel_h = w.kernel[0];
+  s.kernel_w = w.kernel[1];
+  s.stride_h = w.stride[0];
+  s.stride_w = w.stride[1];
+  s.dilation_h = w.dilation[0];
+  s.dilation_w = w.dilation[1];
   return s;
+}
+
+// Whether each result of a transposed convolution meets at least one tap, at neighbouring pixels of the input.
+bool ConvRunner::parts_in_phases() const {
+  const Convolution& c = conv_;
+  return c.transposed && (c.stride[0] > 1 || c.stride[1] > 1) && c.dilation == std::array<int32_t, 2>{1, 1} &&
+         c.kernel[0] >= c.stride[0] && c.kernel[1] >= c.stride[1];
+}
+
+// The taps that meet real pixels; the others meet padding, whose share goes to the bias. False when it cannot.
+bool ConvRunner::make_phase(const std::vector<std::byte>& weights, const Pair& first, Phase& phase) const {
+  const Windows whole = windows_of(conv_);
+  Constants& k = phase.constants;
+  k.channels = conv_.out_channels;
+  k.windows = whole;
+  k.windows.spread = {1, 1};
+  phase.first = first;
+  Pair tap{};  // the first one on each axis
+  for (size_t axis = 0; axis < 2; ++axis) {
+    const int64_t step = whole.spread[axis], distance = whole.lead[axis] - first[axis];
+    tap[axis] = (distance % step + step) % step;
+    k.windows.kernel[axis] = ceil_div(whole.kernel[axis] - tap[axis], step);
+    k.windows.lead[axis] = (distance - tap[axis]) / step;
+  }
+  read_params(k);
+  const int64_t size = integer_ ? 1 : 2, filters = depthwise() ? 1 : k.channels;
+  const int64_t run = (depthwise() ? k.channels : conv_.in_channels) * size;  // bytes of one tap of a filter
+  std::vector<std::byte> met;
+  std::vector<int64_t> share(static_cast<size_t>(k.channels), 0);
+  for (int64_t f = 0; f < filters; ++f) {
+    for (int64_t t = 0; t < whole.taps(); ++t) {
+      const Pair at{t / whole.kernel[1], t % whole.kernel[1]};
+      const std::byte* from = weights.data() + (f * whole.taps() + t) * run;
+      if (at[0] % whole.spread[0] == tap[0] && at[1] % whole.spread[1] == tap[1]) {
+        met.insert(met.end(), from, from + run);
+        continue;
+      }
+      for (int64_t i = 0; i < run / size; ++i) {
+        if (!integer_) {  // zeros times what is finite are zeros
+          uint16_t half = 0;
+          std::memcpy(&half, from + i * size, sizeof half);
+          if ((half & 0x7C00) == 0x7C00) return false;
+          continue;
+        }
+        const auto c = static_cast<size_t>(depthwise() ? i : f);
+        share[c] += conv_.pad_value * (static_cast<int8_t>(from[i]) + int64_t{k.params.minus_weight_zero[c]});
+      }
+    }
+  }
+  for (size_t c = 0; integer_ && c < share.size(); ++c) {
+    const int64_t bias = k.params.bias[c] + share[c];
+    if (bias < INT32_MIN || bias > INT32_MAX) return false;
+    k.params.bias[c] = static_cast<int32_t>(bias);
+  }
+  pack(met, k);
+  return true;
+}
+
+void ConvRunner::prepare() {
+  if (!phases_.empty()) {
+    const Constants& k = phases_[0].constants;
+    if (integer_ ? k.filters.current() : k.half_filters.current()) return;
+  }
+  phases_.clear();
+  if (parts_in_phases()) {
+    const auto weights =
+        model::unpack_weights_taps_first(conv_, program_.blob(conv_.weights), 0, conv_.out_channels, 0);
+    bool all = true;
+    for (int64_t y = 0; y < conv_.stride[0] && all; ++y) {
+      for (int64_t x = 0; x < conv_.stride[1] && all; ++x) all = make_phase(weights, {y, x}, phases_.emplace_back());
+    }
+    if (all) return;
+    phases_.clear();
+  }
+  phases_.push_back({{0, 0}, constants(program_.blob(conv_.weights), 0, 0, conv_.out_channels)});
 }
 
 npu::ChannelStage ConvRunner::channel_stage(const Constants& k) const {
@@ -254,8 +369,7 @@ void ConvRunner::finish_integer(const Target& target, const Part& part, const np
     if (stage.multiplier != nullptr) stage.multiplier += first;
     npu::channel_stage_block(part.ws, part.cs, v, block.window_sums, depthwise(), stage, v);
     if (residual != nullptr) npu::add_operand_block(part.ws, part.cs, residual, residual_stride, residual_, v);
-    integer_pipeline_.activate(part.ws, part.cs, part.c, v);
-    integer_pipeline_.output(part.ws, part.cs, v, to, stride);
+    integer_pipeline_.finish(part.ws, part.cs, part.c, v, to, stride);
   });
 }
 
@@ -276,7 +390,7 @@ void ConvRunner::finish_half(const Target& target, const Part& part, const npu::
 
 void ConvRunner::compute(const Context& context, const Source& source, const View& y, const View* residual,
                          const OutputPart& part, const Constants& k) const {
-  Rectangle r = rectangle(part, source.left == 0 ? source.columns : 0);
+  Rectangle r = rectangle(k.windows, part, source.left == 0 ? source.columns : 0);
   // A tile's window holds only its own channels.
   if (depthwise()) r.channels = k.channels;
   const Slab slab = cut(source, r, context.scratch.slab);
@@ -322,9 +436,19 @@ View images_as_row(View v) {
   return v;
 }
 
+void ConvRunner::run_images(const Context& context, const View& x, const View& y, const View* residual,
+                            const Constants& k) const {
+  const int64_t row_bytes = k.windows.stride[0] * x.cube.w * x.pixel;
+  const int64_t rows = std::clamp<int64_t>(kBlockBytes / row_bytes, 1, y.cube.h);
+  for (int64_t n = 0; n < y.cube.n; ++n) {
+    const Source source{&x, n, 0, 0, x.cube.h, x.cube.w};
+    for (int64_t h = 0; h < y.cube.h; h += rows)
+      compute(context, source, y, residual, {n, h, std::min(rows, y.cube.h - h), 0, y.cube.w}, k);
+  }
+}
+
 Status ConvRunner::run_fast(const Context& context) {
-  if (!(integer_ ? all_.filters.current() : all_.half_filters.current()))
-    all_ = constants(program_.blob(conv_.weights), 0, 0, conv_.out_channels);
+  prepare();
   View x = context.view(task_.inputs[0]);
   View y = context.view(task_.outputs[0]);
   View residual;
@@ -338,14 +462,17 @@ Status ConvRunner::run_fast(const Context& context) {
     y = images_as_row(y);
     if (has_residual) residual = images_as_row(residual);
   }
-  const int64_t row_bytes = int64_t{conv_.stride[0]} * x.cube.w * x.pixel;
-  const int64_t rows = std::clamp<int64_t>(kBlockBytes / row_bytes, 1, y.cube.h);
-  for (int64_t n = 0; n < y.cube.n; ++n) {
-    const Source source{&x, n, 0, 0, x.cube.h, x.cube.w};
-    for (int64_t h = 0; h < y.cube.h; h += rows) {
-      compute(context, source, y, has_residual ? &residual : nullptr, {n, h, std::min(rows, y.cube.h - h), 0, y.cube.w},
-              all_);
-    }
+  if (phases_.size() == 1) {
+    run_images(context, x, y, has_residual ? &residual : nullptr, phases_[0].constants);
+    return {};
+  }
+  const Pair step{conv_.stride[0], conv_.stride[1]};
+  for (const Phase& phase : phases_) {
+    if (phase.first[0] >= y.cube.h || phase.first[1] >= y.cube.w) continue;
+    const View to = every(y, phase.first, step);
+    View other;
+    if (has_residual) other = every(residual, phase.first, step);
+    run_images(context, x, to, has_residual ? &other : nullptr, phase.constants);
   }
   return {};
 }

@@ -2,6 +2,8 @@
 // parts of rows.
 #include "kernels/npu/elementwise.hpp"
 
+#include <array>
+
 #include "sim/parts.hpp"
 #include "sim/pipeline.hpp"
 #include "sim/runner.hpp"
@@ -18,6 +20,19 @@ npu::Combine combine_of(const std::string& op) {
   if (op == "Max") return npu::Combine::kMax;
   if (op == "Min") return npu::Combine::kMin;
   return npu::Combine::kAdd;
+}
+
+// True where a result depends on its operands' values alone, not on its channel.
+bool same_for_all_channels(const model::Activation& a) {
+  return a.kind != model::ActivationKind::kPRelu || a.slope_count == 1;
+}
+
+constexpr int64_t kBytes = 256;
+using AllBytes = std::array<int8_t, kBytes>;
+AllBytes all_bytes() {
+  AllBytes all{};
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int8_t>(static_cast<uint8_t>(i));
+  return all;
 }
 
 template <typename T, typename V>
@@ -46,6 +61,10 @@ class ElementwiseRunner final : public Runner {
 
   Status run(const Context& context) override {
     const View& y = context.view(task_.outputs[0]);
+    // Results of all pairs of bytes, where there are many elements to look up.
+    const int64_t elements = y.cube.n * y.cube.h * y.cube.w * y.cube.c;
+    if (integer_ && results_.empty() && elements >= kBytes * kBytes && same_for_all_channels(task_.activation))
+      compute_pairs();
     for_parts(y.cube, kPartValues, [&](const Part& part) { integer_ ? integer(context, part) : half(context, part); });
     return {};
   }
@@ -57,14 +76,37 @@ class ElementwiseRunner final : public Runner {
     int64_t a_stride = 0, b_stride = 0;
     const int8_t* a = load(context.view(task_.inputs[0]), part, m.a, a_stride);
     const int8_t* b = load(context.view(task_.inputs[1]), part, m.b, b_stride);
+    if (!results_.empty()) {
+      return store<int8_t>(context.view(task_.outputs[0]), part, [&](int8_t* y, int64_t stride) {
+        for (int64_t p = 0; p < part.ws; ++p) look_up(part.cs, a + p * a_stride, b + p * b_stride, y + p * stride);
+      });
+    }
     int32_t* v = reserve(m.v, n);
     int32_t* e = reserve(m.e, n);
     npu::operand_block(part.ws, part.cs, a, a_stride, stages_[0], v);
     npu::operand_block(part.ws, part.cs, b, b_stride, stages_[1], e);
     npu::combine_s32(combine_, n, v, e, v);
-    integer_pipeline_.activate(part.ws, part.cs, part.c, v);
     store<int8_t>(context.view(task_.outputs[0]), part,
-                  [&](int8_t* y, int64_t stride) { integer_pipeline_.output(part.ws, part.cs, v, y, stride); });
+                  [&](int8_t* y, int64_t stride) { integer_pipeline_.finish(part.ws, part.cs, part.c, v, y, stride); });
+  }
+
+  void look_up(int64_t n, const int8_t* a, const int8_t* b, int8_t* y) const {
+    const int8_t* results = results_.data();
+    for (int64_t i = 0; i < n; ++i)
+      y[i] = results[size_t{static_cast<uint8_t>(a[i])} * kBytes + static_cast<uint8_t>(b[i])];
+  }
+
+  void compute_pairs() {
+    const AllBytes all = all_bytes();
+    std::array<int32_t, kBytes> a{}, b{}, v{};
+    npu::operand_block(1, kBytes, all.data(), kBytes, stages_[0], a.data());
+    npu::operand_block(1, kBytes, all.data(), kBytes, stages_[1], b.data());
+    results_.resize(kBytes * kBytes);
+    for (size_t i = 0; i < all.size(); ++i) {
+      v.fill(a[i]);
+      npu::combine_s32(combine_, kBytes, v.data(), b.data(), v.data());
+      integer_pipeline_.finish(1, kBytes, 0, v.data(), results_.data() + i * kBytes, kBytes);
+    }
   }
 
   void half(const Context& context, const Part& part) const {
@@ -89,6 +131,7 @@ class ElementwiseRunner final : public Runner {
   npu::OperandStage stages_[2];
   IntegerPipeline integer_pipeline_;
   HalfPipeline half_pipeline_;
+  std::vector<int8_t> results_;  // [first operand][second operand]; empty: not computed
 };
 
 // v = x - zero point (int8) or x (fp16), then the activation and the output stage.
@@ -99,6 +142,8 @@ class ActivationRunner final : public Runner {
     if (integer_) {
       integer_pipeline_ = IntegerPipeline(program, task);
       offset_ = -program.tensor(task.inputs[0]).quant->zero_point();
+      by_value_ = same_for_all_channels(task.activation);
+      if (by_value_) compute(1, kBytes, 0, all_bytes().data(), kBytes, results_.data(), kBytes);
     } else {
       half_pipeline_ = HalfPipeline(program, task);
     }
@@ -112,16 +157,23 @@ class ActivationRunner final : public Runner {
   }
 
  private:
+  void compute(int64_t pixels, int64_t channels, int64_t channel, const int8_t* x, int64_t x_stride, int8_t* y,
+               int64_t y_stride) const {
+    std::vector<int32_t> v(static_cast<size_t>(pixels * channels));
+    npu::operand_block(pixels, channels, x, x_stride, {offset_, 1, 0}, v.data());
+    integer_pipeline_.finish(pixels, channels, channel, v.data(), y, y_stride);
+  }
+
   void integer(const View& x, const View& y, const Part& part) const {
     std::vector<int8_t> storage;
-    std::vector<int32_t> values;
     int64_t stride = 0;
     const int8_t* a = load(x, part, storage, stride);
-    int32_t* v = reserve(values, part.ws * part.cs);
-    npu::operand_block(part.ws, part.cs, a, stride, {offset_, 1, 0}, v);
-    integer_pipeline_.activate(part.ws, part.cs, part.c, v);
-    store<int8_t>(y, part,
-                  [&](int8_t* to, int64_t to_stride) { integer_pipeline_.output(part.ws, part.cs, v, to, to_stride); });
+    store<int8_t>(y, part, [&](int8_t* to, int64_t to_stride) {
+      if (!by_value_) return compute(part.ws, part.cs, part.c, a, stride, to, to_stride);
+      for (int64_t p = 0; p < part.ws; ++p) {
+        for (int64_t c = 0; c < part.cs; ++c) to[p * to_stride + c] = results_[static_cast<uint8_t>(a[p * stride + c])];
+      }
+    });
   }
 
   void half(const View& x, const View& y, const Part& part) const {
@@ -138,6 +190,8 @@ class ActivationRunner final : public Runner {
 
   const model::Task& task_;
   bool integer_;
+  bool by_value_ = false;
+  AllBytes results_{};  // by_value_: of every byte
   int32_t offset_ = 0;
   IntegerPipeline integer_pipeline_;
   HalfPipeline half_pipeline_;

@@ -29,28 +29,29 @@ IntegerPipeline::IntegerPipeline(const model::Program& program, const model::Tas
     : activation_(task.activation),
       output_{task.requant->multiplier, task.requant->shift, task.requant->zero_point,
               program.profile.zero_point_before_rounding},
-      slopes_(blob_as<int16_t>(program, task.activation.slopes)),
-      table_(blob_as<int16_t>(program, task.activation.table)) {}
-
-void IntegerPipeline::activate(int64_t pixels, int64_t channels, int64_t channel, int32_t* v) const {
+      slopes_(blob_as<int16_t>(program, task.activation.slopes)) {
   const model::Activation& a = activation_;
-  const int64_t n = pixels * channels;
-  switch (a.kind) {
-    case ActivationKind::kLinear:
-      return;
-    case ActivationKind::kClamp:
-      return npu::clamp_s32(n, a.min, a.max, v);
-    case ActivationKind::kPRelu:
-      if (a.slope_count == 1) return npu::prelu_s32(pixels, channels, slopes_, 1, a.slope_shift, v);
-      return npu::prelu_s32(pixels, channels, slopes_ + channel, channels, a.slope_shift, v);
-    case ActivationKind::kTable:
-      return npu::table_s32(n, table_, a.index_scale, a.index_shift, v);
-    case ActivationKind::kFunction:
-      return;  // fp16 only (model::validate)
-  }
+  if (a.kind == ActivationKind::kTable)
+    table_ = npu::TableOutput(blob_as<int16_t>(program, a.table), a.index_scale, a.index_shift, output_);
 }
 
-void IntegerPipeline::output(int64_t pixels, int64_t channels, const int32_t* v, int8_t* y, int64_t y_stride) const {
+void IntegerPipeline::finish(int64_t pixels, int64_t channels, int64_t channel, int32_t* v, int8_t* y,
+                             int64_t y_stride) const {
+  const model::Activation& a = activation_;
+  switch (a.kind) {
+    case ActivationKind::kTable:
+      return table_.run(pixels, channels, v, y, y_stride);
+    case ActivationKind::kClamp:
+      npu::clamp_s32(pixels * channels, a.min, a.max, v);
+      break;
+    case ActivationKind::kPRelu:
+      npu::prelu_s32(pixels, channels, a.slope_count == 1 ? slopes_ : slopes_ + channel,
+                     a.slope_count == 1 ? 1 : channels, a.slope_shift, v);
+      break;
+    case ActivationKind::kLinear:
+    case ActivationKind::kFunction:  // fp16 only (model::validate)
+      break;
+  }
   npu::output_block(pixels, channels, v, output_, y, y_stride);
 }
 

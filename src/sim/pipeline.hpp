@@ -14,15 +14,15 @@ class IntegerPipeline {
  public:
   IntegerPipeline() = default;
   IntegerPipeline(const model::Program& program, const model::Task& task);
-  void activate(int64_t pixels, int64_t channels, int64_t channel, int32_t* v) const;
-  void output(int64_t pixels, int64_t channels, const int32_t* v, int8_t* y, int64_t y_stride) const;
+  // Activation and output stage; v is overwritten.
+  void finish(int64_t pixels, int64_t channels, int64_t channel, int32_t* v, int8_t* y, int64_t y_stride) const;
   const npu::OutputStage& output_stage() const { return output_; }
 
  private:
   model::Activation activation_;
   npu::OutputStage output_;
   const int16_t* slopes_ = nullptr;
-  const int16_t* table_ = nullptr;
+  npu::TableOutput table_;
 };
 
 // fp16: v in fp32.

@@ -185,6 +185,38 @@ void scatter(const View& v, const Part& part, const void* pixels, int64_t stride
   with_element(v.size, [&](auto tag) { scatter_as(v, part, static_cast<const decltype(tag)*>(pixels), stride); });
 }
 
+namespace {
+
+// Channels [c, c + n) of a row between pixels (`pixel` bytes apart, channels together) and lines of one channel (`line`
+// elements apart). Tiles keep both sides in the first cache.
+template <typename T>
+void channels_to_lines(const std::byte* pixels, int64_t pixel, int64_t n, int64_t width, T* lines, int64_t line) {
+  constexpr int64_t kTile = 32;
+  for (int64_t w0 = 0; w0 < width; w0 += kTile) {
+    const int64_t w1 = std::min(width, w0 + kTile);
+    for (int64_t c = 0; c < n; ++c) {
+      const std::byte* from = pixels + c * static_cast<int64_t>(sizeof(T));
+      T* to = lines + c * line;
+      for (int64_t w = w0; w < w1; ++w) std::memcpy(to + w, from + w * pixel, sizeof(T));
+    }
+  }
+}
+
+template <typename T>
+void lines_to_channels(const T* lines, int64_t line, int64_t n, int64_t width, std::byte* pixels, int64_t pixel) {
+  constexpr int64_t kTile = 16;
+  for (int64_t w0 = 0; w0 < width; w0 += kTile) {
+    const int64_t w1 = std::min(width, w0 + kTile);
+    for (int64_t c = 0; c < n; ++c) {
+      std::byte* to = pixels + c * static_cast<int64_t>(sizeof(T));
+      const T* from = lines + c * line;
+      for (int64_t w = w0; w < w1; ++w) std::memcpy(to + w * pixel, from + w, sizeof(T));
+    }
+  }
+}
+
+}  // namespace
+
 void to_plain(const View& v, void* plain) {
   const Cube& k = v.cube;
   if (is_plain(v)) {
@@ -194,10 +226,10 @@ void to_plain(const View& v, void* plain) {
   with_element(v.size, [&](auto tag) {
     using T = decltype(tag);
     for_rows(v, [&](int64_t n, int64_t h) {
-      for (int64_t c = 0; c < k.c; ++c) {
-        const std::byte* from = v.at(n, h, 0) + c / v.lanes * v.plane + c % v.lanes * v.size;
+      for (int64_t c = 0; c < k.c; c += v.lanes) {
         T* to = static_cast<T*>(plain) + ((n * k.c + c) * k.h + h) * k.w;
-        for (int64_t w = 0; w < k.w; ++w) std::memcpy(to + w, from + w * v.pixel, sizeof(T));
+        channels_to_lines(v.at(n, h, 0) + c / v.lanes * v.plane, v.pixel, std::min(v.lanes, k.c - c), k.w, to,
+                          k.h * k.w);
       }
     });
   });
@@ -213,11 +245,14 @@ void from_plain(const View& v, const void* plain) {
     using T = decltype(tag);
     const auto padding = static_cast<T>(v.padding);
     for_rows(v, [&](int64_t n, int64_t h) {
-      for (int64_t c = 0; c < v.blocks * v.lanes; ++c) {
+      for (int64_t c = 0; c < k.c; c += v.lanes) {
+        const T* from = static_cast<const T*>(plain) + ((n * k.c + c) * k.h + h) * k.w;
+        lines_to_channels(from, k.h * k.w, std::min(v.lanes, k.c - c), k.w, v.at(n, h, 0) + c / v.lanes * v.plane,
+                          v.pixel);
+      }
+      for (int64_t c = k.c; v.pads && c < v.blocks * v.lanes; ++c) {
         std::byte* to = v.at(n, h, 0) + c / v.lanes * v.plane + c % v.lanes * v.size;
-        const T* from = c < k.c ? static_cast<const T*>(plain) + ((n * k.c + c) * k.h + h) * k.w : nullptr;
-        for (int64_t w = 0; w < k.w; ++w)
-          std::memcpy(to + w * v.pixel, from != nullptr ? from + w : &padding, sizeof(T));
+        for (int64_t w = 0; w < k.w; ++w) std::memcpy(to + w * v.pixel, &padding, sizeof(T));
       }
     });
   });

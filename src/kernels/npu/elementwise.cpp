@@ -80,6 +80,20 @@ void channel_stage_block(int64_t pixels, int64_t channels, const int32_t* accumu
                          bool sums_per_channel, const ChannelStage& stage, int32_t* v) {
   const bool exact = channel_stage_is_exact_in_doubles(channels, stage);
   const double scale = power_of_two(-stage.shift), scale_negative = power_of_two(-stage.shift_negative);
+  if (exact && window_sums == nullptr && pixels > 1 && channels <= kChannelBlock / 2) {
+    // Several pixels at a time, since rows of few values do not fill vectors.
+    const int64_t repeats = std::min(pixels, kChannelBlock / channels), row = repeats * channels;
+    int32_t bias[kChannelBlock], multiplier[kChannelBlock];
+    for (int64_t i = 0; i < repeats; ++i) {
+      std::copy_n(stage.bias, channels, bias + i * channels);
+      std::copy_n(stage.multiplier, channels, multiplier + i * channels);
+    }
+    for (int64_t first = 0; first < pixels * channels; first += row) {
+      rows().channel(std::min(row, pixels * channels - first), accumulators + first, bias, nullptr, nullptr, 0,
+                     multiplier, scale, scale_negative, v + first);
+    }
+    return;
+  }
   for (int64_t p = 0; p < pixels; ++p) {
     const int32_t* acc = accumulators + p * channels;
     const int32_t* sums = window_sums == nullptr ? nullptr : window_sums + (sums_per_channel ? p * channels : p);
@@ -161,6 +175,33 @@ void prelu_s32(int64_t pixels, int64_t channels, const int16_t* slopes, int64_t 
                int32_t* v) {
   const double scale = power_of_two(-shift);
   for (int64_t p = 0; p < pixels; ++p) rows().prelu(channels, slopes, slope_count > 1 ? 1 : 0, scale, v + p * channels);
+}
+
+TableOutput::TableOutput(const int16_t* table, int32_t index_scale, int32_t index_shift, const OutputStage& stage)
+    : factor_(index_scale * power_of_two(-index_shift)), results_(2 * kTableLimit + 1) {
+  std::vector<int32_t> values;
+  for (int32_t x = -kTableLimit; x <= kTableLimit; ++x) values.push_back(table_value(table, x));
+  const auto n = static_cast<int64_t>(values.size());
+  output_block(1, n, values.data(), stage, results_.data(), n);
+}
+
+void TableOutput::run(int64_t pixels, int64_t channels, const int32_t* v, int8_t* y, int64_t y_stride) const {
+  int32_t index[kChannelBlock];
+  const int8_t* results = results_.data();
+  int64_t pixel = 0, channel = 0;
+  for (int64_t first = 0; first < pixels * channels; first += kChannelBlock) {
+    const int64_t n = std::min(kChannelBlock, pixels * channels - first);
+    rows().table_index(n, v + first, factor_, kTableLimit, index);
+    for (int64_t i = 0; i < n;) {  // to the end of a pixel
+      const int64_t end = std::min(n, i + channels - channel);
+      int8_t* to = y + pixel * y_stride + channel;
+      channel += end - i;
+      for (; i < end; ++i) *to++ = results[index[i]];
+      if (channel < channels) continue;
+      channel = 0;
+      ++pixel;
+    }
+  }
 }
 
 void table_s32(int64_t n, const int16_t* table, int32_t index_scale, int32_t index_shift, int32_t* v) {
@@ -378,12 +419,14 @@ int64_t narrow_block(int64_t pixels, int64_t channels, const float* v, uint16_t*
 }
 
 void max_pool_s8(const PoolShape& s, const int8_t* input, int8_t* output) {
-  for_pool_windows(s, [&](int64_t y, int64_t x, int64_t at) {
-    std::copy_n(window_pixel(s, input, y, x, 0, 0), s.channels, output + at);
-    for (int64_t tap = 1; tap < s.kernel_h * s.kernel_w; ++tap) {
-      rows().max_s8(s.channels, window_pixel(s, input, y, x, tap / s.kernel_w, tap % s.kernel_w), output + at);
-    }
-  });
+  std::vector<int64_t> offsets;
+  for (int64_t kh = 0; kh < s.kernel_h; ++kh) {
+    for (int64_t kw = 0; kw < s.kernel_w; ++kw) offsets.push_back((kh * s.in_w + kw) * s.in_stride);
+  }
+  for (int64_t y = 0; y < s.out_h; ++y) {
+    rows().max_s8(s.out_w, s.channels, s.kernel_h * s.kernel_w, offsets.data(), window_pixel(s, input, y, 0, 0, 0),
+                  s.stride_w * s.in_stride, output + y * s.out_w * s.out_stride, s.out_stride);
+  }
 }
 
 void average_pool_s8(const PoolShape& s, const int8_t* input, int8_t* output) {

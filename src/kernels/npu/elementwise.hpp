@@ -59,6 +59,18 @@ struct OutputStage {
 void output_block(int64_t pixels, int64_t channels, const int32_t* v, const OutputStage& stage, int8_t* y,
                   int64_t y_stride);
 
+// table_s32 and the output stage in one: their result for every index.
+class TableOutput {
+ public:
+  TableOutput() = default;
+  TableOutput(const int16_t* table, int32_t index_scale, int32_t index_shift, const OutputStage& stage);
+  void run(int64_t pixels, int64_t channels, const int32_t* v, int8_t* y, int64_t y_stride) const;
+
+ private:
+  double factor_ = 0;
+  std::vector<int8_t> results_;
+};
+
 // All stages of a convolution behind its accumulators, in one pass: channel stage, residual, clamp, output stage. fp32
 // decides all values but those near a tie, which go through the stages above.
 class Requantizer {

@@ -35,13 +35,17 @@ struct RowKernels {
                   int64_t sums_step, const int32_t* c, double scale, double scale_negative, int32_t* v);
   // v = sat32([v +] rne((x + offset) * factor)), factor = multiplier * 2^-shift.
   void (*operand)(int64_t n, const int8_t* x, double offset, double factor, bool add, int32_t* v);
+  // x = clamp(rne(v * factor), -limit, limit) + limit; limit an integer.
+  void (*table_index)(int64_t n, const int32_t* v, double factor, double limit, int32_t* x);
   void (*prelu)(int64_t n, const int16_t* slopes, int64_t slope_step, double scale, int32_t* v);
   void (*clamp)(int64_t n, int32_t low, int32_t high, int32_t* v);
   // y = sat8(rne(v * factor + inside) + outside).
   void (*output)(int64_t n, const int32_t* v, double factor, double inside, double outside, int8_t* y);
   void (*widen)(int64_t n, const uint16_t* x, float* v);
   int64_t (*narrow)(int64_t n, const float* v, uint16_t* y);
-  void (*max_s8)(int64_t n, const int8_t* x, int8_t* y);   // y = max(y, x)
+  // y = the largest of `taps` pixels of n channels, at x + offsets[tap]; `pixels` times, x_step and y_step apart.
+  void (*max_s8)(int64_t pixels, int64_t n, int64_t taps, const int64_t* offsets, const int8_t* x, int64_t x_step,
+                 int8_t* y, int64_t y_step);
   void (*sum_s8)(int64_t n, const int8_t* x, int32_t* y);  // y += x
 };
 

@@ -61,6 +61,13 @@ void operand_row(int64_t n, const int8_t* x, double offset, double factor, bool 
   }
 }
 
+void table_index_row(int64_t n, const int32_t* v, double factor, double limit, int32_t* x) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double at = clamp(static_cast<double>(v[i]) * factor, -limit, limit);
+    x[i] = static_cast<int32_t>(round_even(at) + limit);
+  }
+}
+
 void prelu_row(int64_t n, const int16_t* slopes, int64_t slope_step, double scale, int32_t* v) {
   for (int64_t i = 0; i < n; ++i) {
     const double slope = static_cast<double>(slopes[i * slope_step]);
@@ -122,8 +129,26 @@ int64_t narrow_row(int64_t n, const float* v, uint16_t* y) {
   return overflows;
 }
 
-void max_row(int64_t n, const int8_t* x, int8_t* y) {
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i] > y[i] ? x[i] : y[i];
+template <int64_t kChannels>
+inline void max_piece(int64_t taps, const int64_t* offsets, const int8_t* x, int8_t* y) {
+  int8_t best[kChannels];
+  for (int64_t c = 0; c < kChannels; ++c) best[c] = x[offsets[0] + c];
+  for (int64_t tap = 1; tap < taps; ++tap) {
+    const int8_t* from = x + offsets[tap];
+    for (int64_t c = 0; c < kChannels; ++c) best[c] = from[c] > best[c] ? from[c] : best[c];
+  }
+  for (int64_t c = 0; c < kChannels; ++c) y[c] = best[c];
+}
+
+void max_row(int64_t pixels, int64_t n, int64_t taps, const int64_t* offsets, const int8_t* x, int64_t x_step,
+             int8_t* y, int64_t y_step) {
+  for (int64_t p = 0; p < pixels; ++p, x += x_step, y += y_step) {
+    int64_t c = 0;
+    for (; c + 64 <= n; c += 64) max_piece<64>(taps, offsets, x + c, y + c);
+    for (; c + 16 <= n; c += 16) max_piece<16>(taps, offsets, x + c, y + c);
+    for (; c + 8 <= n; c += 8) max_piece<8>(taps, offsets, x + c, y + c);
+    for (; c < n; ++c) max_piece<1>(taps, offsets, x + c, y + c);
+  }
 }
 
 void sum_row(int64_t n, const int8_t* x, int32_t* y) {
@@ -211,8 +236,8 @@ void requantize_block(const RequantizeBlock& b) {
   }
 }
 
-constexpr RowKernels kLoops = {requantize_block, channel_row, operand_row, prelu_row, clamp_row,
-                               output_row,       widen_row,   narrow_row,  max_row,   sum_row};
+constexpr RowKernels kLoops = {requantize_block, channel_row, operand_row, table_index_row, prelu_row, clamp_row,
+                               output_row,       widen_row,   narrow_row,  max_row,         sum_row};
 
 }  // namespace
 }  // namespace openrknn::npu
