@@ -74,6 +74,8 @@ OPENRKNN_C_API void openrknn_text_free(char* text);
 OPENRKNN_C_API int openrknn_targets_json(char** json);
 /* 0: all cores. */
 OPENRKNN_C_API void openrknn_set_threads(int count);
+// Bytes that all tensors together may take; 0: the default, 8 GiB.
+OPENRKNN_C_API void openrknn_set_memory_budget(int64_t bytes);
 /* 0 debug, 1 info, 2 warning, 3 error. */
 OPENRKNN_C_API void openrknn_set_log_level(int level);
 

@@ -443,6 +443,8 @@ OPENRKNN_API Result<BenchReport> bench(const Model& model, const Tensors& inputs
 
 // Worker threads of everything in this process, 0: all cores. Changes speed only.
 OPENRKNN_API void set_threads(int count);
+// Bytes that all tensors of the process may take together; what needs more is an error. 0: the default, 8 GiB.
+OPENRKNN_API void set_memory_budget(int64_t bytes);
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 // Messages go to stderr, never to stdout. kWarning is the default.
 OPENRKNN_API void set_log_level(LogLevel level);

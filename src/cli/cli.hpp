@@ -21,6 +21,7 @@ constexpr int kUsage = 2;
 // What every sub-command takes.
 struct Common {
   int threads = 0;
+  int64_t memory_budget_mib = 0;  // 0: the default
   bool quiet = false;
   int verbose = 0;
   std::string log_file;

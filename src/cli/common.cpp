@@ -35,6 +35,9 @@ tk::Error bad_argument(const std::string& where, const std::string& why, const s
 void add_common(CLI::App& app, Common& common, bool json) {
   app.add_option("--threads", common.threads, "Worker threads (default: all cores); changes speed only")
       ->check(CLI::Range(0, 1024));
+  app.add_option("--memory-budget", common.memory_budget_mib,
+                 "MiB that all tensors together may take (default: 8192); what needs more is an error")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
   app.add_flag("--quiet", common.quiet, "No warnings, no progress");
   app.add_flag("-v,--verbose", common.verbose, "More messages; twice: all of them");
   app.add_option("--log", common.log_file, "Copy every message to this file")->check(not_empty());
@@ -65,6 +68,7 @@ tk::Status apply(const Common& common, Files files) {
   files.writes("--log", common.log_file);
   if (auto status = check_files(files); !status.ok()) return status;
   tk::set_threads(common.threads);
+  tk::set_memory_budget(common.memory_budget_mib << 20);
   tk::set_log_level(common.quiet          ? tk::LogLevel::kError
                     : common.verbose == 0 ? tk::LogLevel::kWarning
                     : common.verbose == 1 ? tk::LogLevel::kInfo

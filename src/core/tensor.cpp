@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "base/half.hpp"
+#include "base/memory.hpp"
 
 namespace openrknn {
 namespace {
@@ -17,10 +18,17 @@ constexpr size_t kAlignment = 64;
 
 std::shared_ptr<std::byte> allocate(size_t bytes) {
   const size_t rounded = std::max<size_t>(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  if (!reserve_memory(static_cast<int64_t>(rounded))) return nullptr;
   auto* p = static_cast<std::byte*>(::operator new (rounded, std::align_val_t{kAlignment}, std::nothrow));
-  if (p == nullptr) return nullptr;
+  if (p == nullptr) {
+    release_memory(static_cast<int64_t>(rounded));
+    return nullptr;
+  }
   std::memset(p, 0, rounded);
-  return {p, [](std::byte* q) { ::operator delete (q, std::align_val_t{kAlignment}); }};
+  return {p, [rounded](std::byte* q) {
+            ::operator delete (q, std::align_val_t{kAlignment});
+            release_memory(static_cast<int64_t>(rounded));
+          }};
 }
 
 // Calls f(span<const T>, to_value) with the element type of the view.
@@ -87,7 +95,8 @@ Result<Tensor> Tensor::make(DType dtype, const Shape& shape) {
   t.storage_ = allocate(t.bytes());
   if (t.storage_ == nullptr) {
     return Error{ErrorCode::kResource, "not enough memory", shape.to_string(),
-                 fmt::format("{} bytes are needed", t.bytes()), "use a smaller model or input"};
+                 fmt::format("{} bytes are needed, all tensors together may take {}", t.bytes(), memory_budget()),
+                 "use a smaller model or input, or allow more with --memory-budget"};
   }
   return t;
 }

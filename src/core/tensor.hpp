@@ -49,7 +49,7 @@ struct MutableTensorView {
 class Tensor {
  public:
   Tensor() = default;
-  // Zero-filled, 64-byte aligned.
+  // Zero-filled, 64-byte aligned; throws std::bad_alloc beyond the memory budget (base/memory.hpp).
   Tensor(DType dtype, const Shape& shape);
   // The same, but an allocation that fails is an Error naming the size.
   static Result<Tensor> make(DType dtype, const Shape& shape);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/memory.hpp"
 #include "ir/graph.hpp"
 
 namespace openrknn::import {
@@ -17,7 +18,7 @@ struct ImportOptions {
   bool allow_empty = false;                                 // `inputs` may give extents of 0
   std::vector<std::string> outputs;                         // cut here; empty: the model's own
   // Limit on one tensor and on all constants together, bytes: a small hostile file must not ask for more.
-  int64_t memory_budget = int64_t{8} << 30;
+  int64_t memory_budget = openrknn::memory_budget();
 };
 
 enum class Format { kOnnx, kTflite, kTensorflow, kCaffe, kDarknet, kTorchscript, kUnknown };

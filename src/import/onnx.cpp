@@ -285,7 +285,7 @@ Result<Shape> OnnxImporter::bound_shape(const std::string& name, DeclaredType ty
     return Error{ErrorCode::kResource, "an input is too large", fmt::format("{}: input '{}'", path_, name),
                  fmt::format("shape {} needs {} bytes, the memory budget is {}", shape->to_string(), bytes,
                              options_.memory_budget),
-                 "give a smaller shape"};
+                 "give a smaller shape, or allow more with --memory-budget"};
   }
   return shape;
 }

@@ -127,6 +127,7 @@ const char* openrknn_error_part(int part) {
 const char* openrknn_version(void) { return OPENRKNN_VERSION; }
 void openrknn_text_free(char* text) { std::free(text); }
 void openrknn_set_threads(int count) { tk::set_threads(count); }
+void openrknn_set_memory_budget(int64_t bytes) { tk::set_memory_budget(bytes); }
 void openrknn_set_log_level(int level) {
   if (level >= 0 && level <= 3) tk::set_log_level(static_cast<tk::LogLevel>(level));
 }

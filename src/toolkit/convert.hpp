@@ -1,6 +1,7 @@
 // Between the public types of include/openrknn and the types of src/.
 #pragma once
 
+#include <new>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,18 @@ template <typename T>
 Result<T> to_internal(toolkit::Result<T> result) {
   if (!result.ok()) return to_internal(result.error());
   return std::move(result).value();
+}
+
+// Calls work, which gives a Result; memory that runs out inside (or the budget) is an error of it.
+template <typename Work>
+auto within_memory(const std::string& where, const Work& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::kResource, "not enough memory", where,
+                 "all tensors together need more than the machine has or the budget allows",
+                 "use a smaller model or input, or allow more with --memory-budget"};
+  }
 }
 
 // Reorders a 4-D tensor between NCHW and NHWC.

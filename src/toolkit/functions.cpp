@@ -8,6 +8,7 @@
 
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/memory.hpp"
 #include "base/parallel.hpp"
 #include "base/text.hpp"
 #include "io/dataset.hpp"
@@ -168,6 +169,7 @@ std::string outputs_to_json(const std::vector<Output>& outputs) {
 }
 
 void set_threads(int count) { set_thread_count(count); }
+void set_memory_budget(int64_t bytes) { openrknn::set_memory_budget(bytes); }
 void set_log_level(LogLevel level) { openrknn::set_log_level(static_cast<openrknn::LogLevel>(level)); }
 Status set_log_file(const std::string& path) { return facade::to_public(openrknn::set_log_file(path)); }
 void set_progress(bool enabled) { set_progress_enabled(enabled); }

@@ -92,7 +92,7 @@ Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 Result<Model> Model::load(const std::string& path, const LoadOptions& options) {
-  auto imported = facade::load(path, options);
+  auto imported = facade::within_memory(path, [&] { return facade::load(path, options); });
   if (!imported.ok()) return facade::to_public(imported.error());
   auto state = std::make_unique<State>();
   state->path = path;
@@ -113,7 +113,8 @@ const std::vector<TensorInfo>& Model::outputs() const { return state_->outputs; 
 const std::vector<std::string>& Model::warnings() const { return state_->imported.warnings; }
 
 Result<std::vector<Output>> Model::run(const Tensors& inputs) const {
-  return facade::to_public(facade::golden_run(state_->imported, inputs));
+  return facade::to_public(
+      facade::within_memory(state_->path, [&] { return facade::golden_run(state_->imported, inputs); }));
 }
 
 ModelReport Model::inspect() const {
@@ -124,12 +125,14 @@ ModelReport Model::inspect() const {
 }
 
 Result<PreflightReport> Model::preflight(const std::string& target, const std::string& dtype) const {
-  return facade::to_public(analysis::preflight(state_->imported.graph, target, dtype));
+  return facade::to_public(
+      facade::within_memory(state_->path, [&] { return analysis::preflight(state_->imported.graph, target, dtype); }));
 }
 
 Result<Program> Model::build(const Config& config, const std::string& dataset) const {
   auto state = std::make_unique<Program::State>();
-  auto program = facade::build(state_->path, state_->imported, config, dataset, state->warnings);
+  auto program = facade::within_memory(
+      state_->path, [&] { return facade::build(state_->path, state_->imported, config, dataset, state->warnings); });
   if (!program.ok()) return facade::to_public(program.error());
   state->program = std::move(program).value();
   state->inputs = facade::port_infos(state->program.inputs);

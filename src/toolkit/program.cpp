@@ -76,7 +76,7 @@ Program::~Program() = default;
 
 Result<Program> Program::load(const std::string& path) {
   const auto start = std::chrono::steady_clock::now();
-  auto program = model::read_program(path);
+  auto program = facade::within_memory(path, [&] { return model::read_program(path); });
   if (!program.ok()) return facade::to_public(program.error());
   auto state = std::make_unique<State>();
   state->path = path;
@@ -97,7 +97,7 @@ const std::vector<TensorInfo>& Program::outputs() const { return state_->outputs
 const std::vector<std::string>& Program::warnings() const { return state_->warnings; }
 
 Result<std::vector<Output>> Program::run(const Tensors& inputs, const RunOptions& options) {
-  return facade::to_public(facade::run(*state_, inputs, options));
+  return facade::to_public(facade::within_memory(state_->path, [&] { return facade::run(*state_, inputs, options); }));
 }
 
 ProgramReport Program::inspect() const {

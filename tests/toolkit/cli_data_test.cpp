@@ -115,6 +115,21 @@ TEST_F(Cli, WrongUsageIsNamed) {
   expect_no_program();
 }
 
+TEST_F(Cli, TheMemoryBudgetHolds) {
+  // 4 MiB each.
+  const std::string model =
+      folder_.write("m.onnx", onnx_bytes::model("Relu", {{"x", kFloat, {1024, 1024}}}, {"y", kFloat, {1024, 1024}}));
+  ASSERT_TRUE(write_npy(folder_.file("x.npy"), float_tensor({1024, 1024}, std::vector<float>(1 << 20))).ok());
+  const auto run = [&](const char* mebibytes) {
+    return openrknn({"run", model, "--input", folder_.file("x.npy"), "--outdir", folder_.file("out"), "--memory-budget",
+                     mebibytes});
+  };
+  expect_failure(run("2"), {"m.onnx", "input 'x'", "--memory-budget"});
+  expect_failure(run("6"), {"m.onnx", "node 'node'", "memory", "--memory-budget"});
+  EXPECT_EQ(run("64").status, 0);
+  EXPECT_EQ(run("0").status, 2);
+}
+
 TEST_F(Cli, ErrorsOfTheSimulatorNameTheFile) {
   const std::string model = folder_.write(
       "gather.onnx", onnx_bytes::model("Gather", {{"x", kFloat, {3, 2}}, {"i", kInt64, {1}}}, {"y", kFloat, {1, 2}}));
