@@ -7,6 +7,7 @@
 
 #include "base/half.hpp"
 #include "core/tensor.hpp"
+#include "kernels/npu/elementwise.hpp"
 #include "sim/parts.hpp"
 #include "sim/runner.hpp"
 
@@ -42,12 +43,19 @@ void quantize(const float* from, int64_t n, const QuantParams& q, T* to) {
   }
 }
 
+// The kernels make one NaN of all; conversions here keep their bits.
+bool any_nan(const float* x, int64_t n) {
+  int nan = 0;
+  for (int64_t i = 0; i < n; ++i) nan |= x[i] != x[i] ? 1 : 0;
+  return nan != 0;
+}
+
 // Only the 8- and 16-bit types have scales of their own here.
 void decode(const TensorDesc& t, const void* from, int64_t n, float* to) {
   if (scaled(t)) {
     switch (t.dtype) {
       case DType::kInt8:
-        return dequantize(static_cast<const int8_t*>(from), n, *t.quant, to);
+        return npu::dequantize_s8(n, static_cast<const int8_t*>(from), t.quant->scale(), t.quant->zero_point(), to);
       case DType::kUInt8:
         return dequantize(static_cast<const uint8_t*>(from), n, *t.quant, to);
       case DType::kInt16:
@@ -62,6 +70,8 @@ void decode(const TensorDesc& t, const void* from, int64_t n, float* to) {
     std::memcpy(to, from, static_cast<size_t>(n) * 4);
   } else if (t.dtype == DType::kFloat16) {
     const auto* h = static_cast<const uint16_t*>(from);
+    npu::widen_block(1, n, h, n, to);
+    if (!any_nan(to, n)) return;
     for (int64_t i = 0; i < n; ++i) to[i] = half_to_float(h[i]);
   } else {
     const Tensor wide = cast(TensorView{t.dtype, Shape{n}, from}, DType::kFloat32);
@@ -73,7 +83,7 @@ void encode(const float* from, int64_t n, const TensorDesc& t, void* to) {
   if (scaled(t)) {
     switch (t.dtype) {
       case DType::kInt8:
-        return quantize(from, n, *t.quant, static_cast<int8_t*>(to));
+        return npu::quantize_s8(n, from, t.quant->scale(), t.quant->zero_point(), static_cast<int8_t*>(to));
       case DType::kUInt8:
         return quantize(from, n, *t.quant, static_cast<uint8_t*>(to));
       case DType::kInt16:
@@ -88,6 +98,10 @@ void encode(const float* from, int64_t n, const TensorDesc& t, void* to) {
     std::memcpy(to, from, static_cast<size_t>(n) * 4);
   } else if (t.dtype == DType::kFloat16) {
     auto* h = static_cast<uint16_t*>(to);
+    if (!any_nan(from, n)) {
+      npu::narrow_block(1, n, from, h, n);
+      return;
+    }
     for (int64_t i = 0; i < n; ++i) h[i] = float_to_half(from[i]);
   } else {
     const Tensor narrow = cast(TensorView{DType::kFloat32, Shape{n}, from}, t.dtype);

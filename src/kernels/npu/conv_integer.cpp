@@ -148,13 +148,18 @@ std::vector<int32_t> sum_windows(const ConvShape& s, const ConvKernels& kernels,
 
 int64_t depthwise_lines(const ConvShape& s) { return kTapGroup * (2 * ceil_div(taps_of(s), kTapGroup) + 1); }
 
+// Few channels leave lanes of a block empty; where they divide it, neighbouring pixels can fill it.
+bool pixels_share_block(int64_t channels) { return channels < kBlockChannels && kBlockChannels % channels == 0; }
+
 // The loops' interleaved bytes: see ConvKernels::depthwise_bytes. False when two bytes do not hold a weight.
 bool interleave_depthwise(const ConvShape& s, IntegerFilters& filters) {
-  const int64_t taps = taps_of(s), lines = depthwise_lines(s);
-  filters.packed.assign(static_cast<size_t>(ceil_div(s.in_channels, kBlockChannels) * lines), CacheLine{});
-  for (int64_t c = 0; c < s.in_channels; ++c) {
-    CacheLine* block = filters.packed.data() + c / kBlockChannels * lines;
-    const int64_t lane = c % kBlockChannels;
+  const int64_t taps = taps_of(s), lines = depthwise_lines(s), blocks = ceil_div(s.in_channels, kBlockChannels);
+  filters.packed.assign(static_cast<size_t>(blocks * lines), CacheLine{});
+  for (int64_t i = 0; i < blocks * kBlockChannels; ++i) {
+    if (i >= s.in_channels && !pixels_share_block(s.in_channels)) break;
+    const int64_t c = i % s.in_channels;
+    CacheLine* block = filters.packed.data() + i / kBlockChannels * lines;
+    const int64_t lane = i % kBlockChannels;
     // The order that two rounds of byte unpacking within 16 bytes leave.
     const int64_t part = lane % 16 / 4, at = lane / 16 * 4 + lane % 4;
     int32_t sum = 0;
@@ -171,6 +176,19 @@ bool interleave_depthwise(const ConvShape& s, IntegerFilters& filters) {
     std::memcpy(block[part].bytes + at * 4, &start, sizeof start);
   }
   return true;
+}
+
+// A row whose pixels lie together, as blocks of several pixels.
+void depthwise_shared(const ConvKernels& kernels, DepthwiseRow row, const int8_t* x, const uint8_t* weights,
+                      int32_t* accumulators) {
+  const int64_t values = row.pixels * row.channels, whole = values / kBlockChannels;
+  row.pixels = whole;
+  row.channels = row.pixel_step = kBlockChannels;
+  kernels.depthwise_bytes(row, x, weights, accumulators);
+  row.pixels = 1;
+  row.channels = values - whole * kBlockChannels;
+  x += whole * kBlockChannels;
+  if (row.channels > 0) kernels.depthwise_bytes(row, x, weights, accumulators + whole * kBlockChannels);
 }
 
 }  // namespace
@@ -259,6 +277,7 @@ void depthwise_s8(const ConvShape& s, const int8_t* input, const IntegerFilters&
   const std::vector<int64_t> taps = scaled(tap_pixels(s), s.channels);
   const int64_t blocks = ceil_div(s.in_channels, kBlockChannels), pieces = ceil_div(s.out_w, kPixelChunk);
   const bool bytes = !filters.packed.empty() && !sums;
+  const bool shared = bytes && s.stride_w == 1 && s.channels == s.in_channels && pixels_share_block(s.in_channels);
   const int64_t lines = depthwise_lines(s);
   const int64_t row_values = s.out_w * s.in_channels;
   parallel_for(s.out_h * pieces, std::max<int64_t>(1, 4096 / row_values), [&](int64_t first, int64_t last) {
@@ -276,7 +295,9 @@ void depthwise_s8(const ConvShape& s, const int8_t* input, const IntegerFilters&
         const int64_t channel = b * kBlockChannels;
         row.channels = std::min(kBlockChannels, s.in_channels - channel);
         const int8_t* from = input + (y * s.stride_h * s.in_w + x * s.stride_w) * s.channels + channel;
-        if (bytes) {
+        if (shared) {
+          depthwise_shared(kernels, row, from, filters.packed[0].bytes, accumulators);
+        } else if (bytes) {
           kernels.depthwise_bytes(row, from, filters.packed[static_cast<size_t>(b * lines)].bytes, accumulators);
         } else {
           kernels.depthwise_s8(row, from, filters.wide.data() + channel, accumulators, sums ? window.data() : nullptr);

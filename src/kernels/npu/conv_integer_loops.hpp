@@ -85,7 +85,20 @@ void integer_block(const IntegerBlock& b) {
   if (panel < panels) integer_tiles<kNarrowPixels, 1>(b, 0, panel);
 }
 
+// Pixels of few channels that lie together.
+template <int kChannels>
+void sum_small_pixels(int64_t pixels, const int8_t* x, int32_t* sums) {
+  for (int64_t p = 0; p < pixels; ++p) {
+    int32_t sum = 0;
+    for (int c = 0; c < kChannels; ++c) sum += x[p * kChannels + c];
+    sums[p] = sum;
+  }
+}
+
 void sum_pixels(int64_t pixels, int64_t step, int64_t channels, const int8_t* x, int32_t* sums) {
+  if (step == channels && channels == 1) return sum_small_pixels<1>(pixels, x, sums);
+  if (step == channels && channels == 3) return sum_small_pixels<3>(pixels, x, sums);
+  if (step == channels && channels == 4) return sum_small_pixels<4>(pixels, x, sums);
   for (int64_t p = 0; p < pixels; ++p) {
     const int8_t* from = x + p * step;
     Ints total = Ints::zero();
@@ -161,55 +174,86 @@ inline __m512i load_tap(__mmask64 valid, const int8_t* p) {
   return _mm512_xor_si512(_mm512_maskz_loadu_epi8(valid, p), _mm512_set1_epi8(-128));
 }
 
-void depthwise_bytes_row(const DepthwiseRow& row, const int8_t* x, const uint8_t* w, int32_t* y) {
-  const __mmask64 valid = row.channels >= 64 ? ~__mmask64{0} : (__mmask64{1} << row.channels) - 1;
-  for (int64_t p = 0; p < row.pixels; ++p, x += row.pixel_step, y += row.channels) {
-    const uint8_t* weights = w;
-    __m512i sum[kTapGroup], more[kTapGroup];
+// The bytes of 4 taps side by side, in 4 parts of 16 channels.
+inline void interleave_taps(const DepthwiseRow& row, __mmask64 valid, const int8_t* x, int64_t tap, __m512i* parts) {
+  const int64_t left = row.taps - tap;
+  const __m512i zero = _mm512_setzero_si512();
+  const __m512i a = load_tap(valid, x + row.tap_offset[tap]);
+  const __m512i b = left > 1 ? load_tap(valid, x + row.tap_offset[tap + 1]) : zero;
+  const __m512i c = left > 2 ? load_tap(valid, x + row.tap_offset[tap + 2]) : zero;
+  const __m512i d = left > 3 ? load_tap(valid, x + row.tap_offset[tap + 3]) : zero;
+  const __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
+  const __m512i cd_low = _mm512_unpacklo_epi8(c, d), cd_high = _mm512_unpackhi_epi8(c, d);
+  parts[0] = _mm512_unpacklo_epi16(ab_low, cd_low);
+  parts[1] = _mm512_unpackhi_epi16(ab_low, cd_low);
+  parts[2] = _mm512_unpacklo_epi16(ab_high, cd_high);
+  parts[3] = _mm512_unpackhi_epi16(ab_high, cd_high);
+}
+
+// Sums of 4 parts back in the order of the channels.
+inline void store_parts(const __m512i* sum, __mmask64 valid, int32_t* y) {
+  const __m512i even_low = _mm512_shuffle_i32x4(sum[0], sum[1], 0x44);
+  const __m512i odd_low = _mm512_shuffle_i32x4(sum[0], sum[1], 0xEE);
+  const __m512i even_high = _mm512_shuffle_i32x4(sum[2], sum[3], 0x44);
+  const __m512i odd_high = _mm512_shuffle_i32x4(sum[2], sum[3], 0xEE);
+  const __m512i ordered[4] = {
+      _mm512_shuffle_i32x4(even_low, even_high, 0x88), _mm512_shuffle_i32x4(even_low, even_high, 0xDD),
+      _mm512_shuffle_i32x4(odd_low, odd_high, 0x88), _mm512_shuffle_i32x4(odd_low, odd_high, 0xDD)};
 #pragma GCC unroll 4
-    for (int k = 0; k < kTapGroup; ++k, weights += 64) {
-      sum[k] = _mm512_load_si512(weights);
-      more[k] = _mm512_setzero_si512();
+  for (int k = 0; k < 4; ++k) {
+    const auto lanes = static_cast<__mmask16>(valid >> (16 * k));
+    if (lanes == 0xFFFF) {
+      _mm512_storeu_si512(y + k * 16, ordered[k]);
+    } else if (lanes != 0) {
+      _mm512_mask_storeu_epi32(y + k * 16, lanes, ordered[k]);
     }
-    for (int64_t tap = 0; tap < row.taps; tap += kTapGroup) {
-      const int64_t left = row.taps - tap;
-      const __m512i zero = _mm512_setzero_si512();
-      const __m512i a = load_tap(valid, x + row.tap_offset[tap]);
-      const __m512i b = left > 1 ? load_tap(valid, x + row.tap_offset[tap + 1]) : zero;
-      const __m512i c = left > 2 ? load_tap(valid, x + row.tap_offset[tap + 2]) : zero;
-      const __m512i d = left > 3 ? load_tap(valid, x + row.tap_offset[tap + 3]) : zero;
-      const __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
-      const __m512i cd_low = _mm512_unpacklo_epi8(c, d), cd_high = _mm512_unpackhi_epi8(c, d);
-      const __m512i taps[kTapGroup] = {_mm512_unpacklo_epi16(ab_low, cd_low), _mm512_unpackhi_epi16(ab_low, cd_low),
-                                       _mm512_unpacklo_epi16(ab_high, cd_high),
-                                       _mm512_unpackhi_epi16(ab_high, cd_high)};
+  }
+}
+
+template <int kPixels>
+void depthwise_bytes_pixels(const DepthwiseRow& row, __mmask64 valid, const int8_t* x, const uint8_t* weights,
+                            int32_t* y) {
+  __m512i sum[kPixels][kTapGroup], more[kPixels][kTapGroup];
 #pragma GCC unroll 4
-      for (int k = 0; k < kTapGroup; ++k) {
-        sum[k] = _mm512_dpbusd_epi32(sum[k], taps[k], _mm512_load_si512(weights + k * 64));
-        more[k] = _mm512_dpbusd_epi32(more[k], taps[k], _mm512_load_si512(weights + (kTapGroup + k) * 64));
-      }
-      weights += 2 * kTapGroup * 64;
+  for (int k = 0; k < kTapGroup; ++k) {
+    const __m512i start = _mm512_load_si512(weights + k * 64);
+#pragma GCC unroll 2
+    for (int p = 0; p < kPixels; ++p) {
+      sum[p][k] = start;
+      more[p][k] = _mm512_setzero_si512();
     }
+  }
+  weights += kTapGroup * 64;
+  for (int64_t tap = 0; tap < row.taps; tap += kTapGroup, weights += 2 * kTapGroup * 64) {
+    __m512i parts[kPixels][kTapGroup];
+#pragma GCC unroll 2
+    for (int p = 0; p < kPixels; ++p) interleave_taps(row, valid, x + p * row.pixel_step, tap, parts[p]);
 #pragma GCC unroll 4
-    for (int k = 0; k < kTapGroup; ++k) sum[k] = _mm512_add_epi32(sum[k], more[k]);
-    // Back to the order of the channels.
-    const __m512i even_low = _mm512_shuffle_i32x4(sum[0], sum[1], 0x44);
-    const __m512i odd_low = _mm512_shuffle_i32x4(sum[0], sum[1], 0xEE);
-    const __m512i even_high = _mm512_shuffle_i32x4(sum[2], sum[3], 0x44);
-    const __m512i odd_high = _mm512_shuffle_i32x4(sum[2], sum[3], 0xEE);
-    const __m512i ordered[4] = {
-        _mm512_shuffle_i32x4(even_low, even_high, 0x88), _mm512_shuffle_i32x4(even_low, even_high, 0xDD),
-        _mm512_shuffle_i32x4(odd_low, odd_high, 0x88), _mm512_shuffle_i32x4(odd_low, odd_high, 0xDD)};
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; ++k) {
-      const auto lanes = static_cast<__mmask16>(valid >> (16 * k));
-      if (lanes == 0xFFFF) {
-        _mm512_storeu_si512(y + k * 16, ordered[k]);
-      } else if (lanes != 0) {
-        _mm512_mask_storeu_epi32(y + k * 16, lanes, ordered[k]);
+    for (int k = 0; k < kTapGroup; ++k) {
+      const __m512i first = _mm512_load_si512(weights + k * 64);
+      const __m512i second = _mm512_load_si512(weights + (kTapGroup + k) * 64);
+#pragma GCC unroll 2
+      for (int p = 0; p < kPixels; ++p) {
+        sum[p][k] = _mm512_dpbusd_epi32(sum[p][k], parts[p][k], first);
+        more[p][k] = _mm512_dpbusd_epi32(more[p][k], parts[p][k], second);
       }
     }
   }
+#pragma GCC unroll 2
+  for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 4
+    for (int k = 0; k < kTapGroup; ++k) sum[p][k] = _mm512_add_epi32(sum[p][k], more[p][k]);
+    store_parts(sum[p], valid, y + p * row.channels);
+  }
+}
+
+void depthwise_bytes_row(const DepthwiseRow& row, const int8_t* x, const uint8_t* w, int32_t* y) {
+  const __mmask64 valid = row.channels >= 64 ? ~__mmask64{0} : (__mmask64{1} << row.channels) - 1;
+  int64_t p = 0;
+  for (; p + 2 <= row.pixels; p += 2) {
+    depthwise_bytes_pixels<2>(row, valid, x + p * row.pixel_step, w, y + p * row.channels);
+  }
+  if (p < row.pixels) depthwise_bytes_pixels<1>(row, valid, x + p * row.pixel_step, w, y + p * row.channels);
 }
 #endif
 

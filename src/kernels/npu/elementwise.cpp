@@ -259,18 +259,20 @@ Requantizer::Requantizer(const Stages& s) : has_residual_(s.residual != nullptr)
   }
   if (farthest + residual_reach + 1024 >= 0x1p31 / kUnit) return;
   const auto bound = [&](int64_t v) {
-    return int32_t{output_stage(sat32(v), out.multiplier, out.shift, out.zero_point, out.zero_point_first)};
+    return output_stage(sat32(v), out.multiplier, out.shift, out.zero_point, out.zero_point_first);
   };
   low_ = bound(s.clamps ? s.low : INT32_MIN);
   high_ = bound(s.clamps ? s.high : INT32_MAX);
   // What a result that is not clamped can be moved by: inner roundings of the stages, half a unit of the result each;
-  // three roundings of fp32 for the accumulator's share, one for the residual's, one for their sum; and the last
+  // those of fp32 (of the accumulator and its factor; of its sum with the constant; the same for the residual); and the
   // conversion to an integer.
-  const double reach = 256.0 + std::abs(static_cast<double>(out.zero_point));
+  const double result = 130, reach = result + std::abs(static_cast<double>(out.zero_point));
   const double inner = out_factor * (has_residual_ ? 1.0 : 0.5);
-  const double outer = 0x1p-24 * 1.01 * (has_residual_ ? 4 * reach + 4 * residual_reach : 3 * reach);
-  if (inner + outer >= 0.1) return;
-  margin_ = static_cast<int32_t>(std::ceil((inner + outer) * kUnit)) + 1;
+  const double share = reach + residual_reach;  // the accumulator's
+  const double rounded = 2 * share + (has_residual_ ? share + result + residual_reach : 0) + result;
+  const double moved = inner + 0x1p-24 * 1.01 * rounded + 1 / kUnit;
+  if (moved >= 0.1) return;
+  margin_ = static_cast<int32_t>(std::ceil(moved * kUnit));
   usable_ = true;
 }
 
@@ -290,36 +292,38 @@ void Requantizer::exact_row(int64_t channel, int64_t channels, const int32_t* ac
 
 void Requantizer::run(int64_t pixels, int64_t channel, int64_t channels, const int32_t* acc, const int8_t* residual,
                       int64_t residual_stride, int8_t* y, int64_t y_stride) const {
-  constexpr int64_t kPixels = 128;
-  uint8_t doubtful[kPixels];
-  int8_t kept[kPixels * kMostChannels];  // residuals that results may overwrite
   RequantizeBlock b{};
+  b.pixels = pixels;
   b.channels = channels;
+  b.acc = acc;
   b.bias = stages_.channel.bias + channel;
   b.factor = factors_.data() + channel;
+  b.residual = residual;
   b.residual_stride = residual_stride;
   b.residual_offset = residual_.offset;
   b.residual_factor = residual_factor_;
+  constexpr int32_t kUnit = 1 << kRequantizeBits;
+  b.constant = static_cast<float>(stages_.output.zero_point * kUnit + kUnit / 2 + margin_);
+  b.margin = margin_;
   b.low = low_;
   b.high = high_;
-  b.margin = margin_;
-  b.zero_point = stages_.output.zero_point;
+  b.y = y;
   b.y_stride = y_stride;
-  b.doubtful = doubtful;
-  for (int64_t first = 0; first < pixels; first += kPixels) {
-    b.pixels = std::min(kPixels, pixels - first);
-    b.acc = acc + first * channels;
-    b.residual = residual == nullptr ? nullptr : residual + first * residual_stride;
-    b.y = y + first * y_stride;
-    for (int64_t p = 0; p < b.pixels && residual != nullptr; ++p)
-      std::copy_n(b.residual + p * residual_stride, channels, kept + p * channels);
-    rows().requantize(b);
-    for (int64_t p = 0; p < b.pixels; ++p) {
-      if (doubtful[p] == 0) continue;
-      exact_row(channel, channels, b.acc + p * channels, residual == nullptr ? nullptr : kept + p * channels,
-                b.y + p * y_stride);
-    }
-  }
+  const auto exact = [&](int64_t p) {
+    exact_row(channel, channels, acc + p * channels, residual == nullptr ? nullptr : residual + p * residual_stride,
+              y + p * y_stride);
+  };
+  b.exact = [](const void* context, int64_t p) { (*static_cast<decltype(&exact)>(context))(p); };
+  b.context = &exact;
+  rows().requantize(b);
+}
+
+void quantize_s8(int64_t n, const float* x, float scale, int32_t zero, int8_t* y) {
+  rows().quantize_s8(n, x, scale, zero, y);
+}
+
+void dequantize_s8(int64_t n, const int8_t* x, float scale, int32_t zero, float* y) {
+  rows().dequantize_s8(n, x, scale, zero, y);
 }
 
 void widen_block(int64_t pixels, int64_t channels, const uint16_t* x, int64_t x_stride, float* v) {

@@ -105,8 +105,14 @@ class Requantizer {
   OperandStage residual_;
   std::vector<float> factors_;
   float residual_factor_ = 0;
-  int32_t low_ = 0, high_ = 0, margin_ = 0;
+  int32_t margin_ = 0;
+  int8_t low_ = 0, high_ = 0;
 };
+
+// Between reals and int8 with a scale and a zero point: y = the nearest integer of x / scale, ties to even, plus zero,
+// saturated; NaN as 0. |zero| < 2^16.
+void quantize_s8(int64_t n, const float* x, float scale, int32_t zero, int8_t* y);
+void dequantize_s8(int64_t n, const int8_t* x, float scale, int32_t zero, float* y);
 
 // ---- fp16 tasks: accumulators and v are fp32 ----
 

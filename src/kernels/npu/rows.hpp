@@ -7,23 +7,25 @@
 
 namespace openrknn::npu {
 
-// Accumulators to int8 in one pass: y = sat8(q / 2^16 rounded to the nearest integer + zero point), where
-// q = (acc + bias) * factor [+ (residual + offset) * factor] in fp32, to an integer. Pixels where some value lies
-// within `margin` / 2^16 of a tie are marked: fp32 does not decide them. Results are clamped to [low, high].
+// Accumulators to int8 in one pass: u = (acc + bias) * factor [+ (residual + offset) * factor] + constant in fp32, to
+// an integer; y = sat8(u / 2^16 rounded down), clamped to [low, high]. The constant holds the zero point, the half that
+// makes this the nearest integer, and a margin: where the fraction of some value of a pixel does not exceed twice the
+// margin, fp32 does not decide it, and `exact` computes the pixel instead.
 struct RequantizeBlock {
-  int64_t pixels, channels;
-  const int32_t* acc;   // [pixels][channels]
-  const int32_t* bias;  // per channel
+  int64_t pixels, channels;  // at most 64 channels
+  const int32_t* acc;        // [pixels][channels]
+  const int32_t* bias;       // per channel
   const float* factor;
-  const int8_t* residual;  // nullptr: none
+  const int8_t* residual;  // nullptr: none; y may be the same
   int64_t residual_stride;
   int32_t residual_offset;
-  float residual_factor;
-  int32_t zero_point, margin;
-  int32_t low, high;
+  float residual_factor, constant;
+  int32_t margin;
+  int8_t low, high;
   int8_t* y;
   int64_t y_stride;
-  uint8_t* doubtful;  // per pixel
+  void (*exact)(const void* context, int64_t pixel);
+  const void* context;
 };
 constexpr int kRequantizeBits = 16;
 
@@ -41,6 +43,9 @@ struct RowKernels {
   void (*clamp)(int64_t n, int32_t low, int32_t high, int32_t* v);
   // y = sat8(rne(v * factor + inside) + outside).
   void (*output)(int64_t n, const int32_t* v, double factor, double inside, double outside, int8_t* y);
+  // y = the nearest integer of x / scale, ties to even, plus zero, saturated; NaN as 0.
+  void (*quantize_s8)(int64_t n, const float* x, float scale, int32_t zero, int8_t* y);
+  void (*dequantize_s8)(int64_t n, const int8_t* x, float scale, int32_t zero, float* y);
   void (*widen)(int64_t n, const uint16_t* x, float* v);
   int64_t (*narrow)(int64_t n, const float* v, uint16_t* y);
   // y = the largest of `taps` pixels of n channels, at x + offsets[tap]; `pixels` times, x_step and y_step apart.

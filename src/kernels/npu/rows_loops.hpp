@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <string.h>
 #if defined(__F16C__)
 #include <immintrin.h>
 #endif
@@ -90,6 +91,22 @@ void output_row(int64_t n, const int32_t* v, double factor, double inside, doubl
   }
 }
 
+void quantize_row(int64_t n, const float* x, float scale, int32_t zero, int8_t* y) {
+  constexpr float kFloatMagic = 12582912.0F;  // 1.5 * 2^23: rounds |z| < 2^22 to an integer, ties to even
+  const auto low = static_cast<float>(-128 - zero), high = static_cast<float>(127 - zero);
+  for (int64_t i = 0; i < n; ++i) {
+    const float r = x[i] / scale;
+    float z = r == r ? r : 0.0F;
+    z = z < low ? low : z;
+    z = z > high ? high : z;
+    y[i] = static_cast<int8_t>(static_cast<int32_t>((z + kFloatMagic) - kFloatMagic) + zero);
+  }
+}
+
+void dequantize_row(int64_t n, const int8_t* x, float scale, int32_t zero, float* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(static_cast<int32_t>(x[i]) - zero) * scale;
+}
+
 void widen_row(int64_t n, const uint16_t* x, float* v) {
   int64_t i = 0;
 #if defined(__AVX512F__)
@@ -155,75 +172,109 @@ void sum_row(int64_t n, const int8_t* x, int32_t* y) {
   for (int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
-constexpr int32_t kRequantizeHalf = 1 << (kRequantizeBits - 1), kRequantizeMask = (1 << kRequantizeBits) - 1;
-
 #if defined(__AVX512BW__)
-// 16 values of a row, or the `valid` ones; returns how far they lie above the place `margin` below a tie.
+// 16 values, those of `valid`: u of RequantizeBlock.
 template <bool kResidual, bool kAll>
-inline __m512i requantize_vector(const RequantizeBlock& b, __mmask16 valid, const int32_t* acc, const int8_t* residual,
-                                 int64_t c, int8_t* y) {
+inline __m512i requantize_vector(const RequantizeBlock& b, __mmask16 valid, int64_t c, const int32_t* acc,
+                                 const int8_t* residual) {
   const auto load = [&](const int32_t* p) { return kAll ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi32(valid, p); };
   const __m512i t = _mm512_add_epi32(load(acc + c), load(b.bias + c));
   const __m512 factor = kAll ? _mm512_loadu_ps(b.factor + c) : _mm512_maskz_loadu_ps(valid, b.factor + c);
-  __m512 z = _mm512_mul_ps(_mm512_cvtepi32_ps(t), factor);
+  __m512 z = _mm512_fmadd_ps(_mm512_cvtepi32_ps(t), factor, _mm512_set1_ps(b.constant));
   if constexpr (kResidual) {
     const auto* from = reinterpret_cast<const __m128i*>(residual + c);
     const __m512i x = _mm512_cvtepi8_epi32(kAll ? _mm_loadu_si128(from) : _mm_maskz_loadu_epi8(valid, from));
     const __m512 e = _mm512_cvtepi32_ps(_mm512_add_epi32(x, _mm512_set1_epi32(b.residual_offset)));
-    z = _mm512_fmadd_ps(e, _mm512_set1_ps(b.residual_factor), z);
+    z = _mm512_fmadd_ps(_mm512_maskz_mov_ps(kAll ? 0xFFFF : valid, e), _mm512_set1_ps(b.residual_factor), z);
   }
-  const __m512i q = _mm512_add_epi32(_mm512_cvtps_epi32(z),
-                                     _mm512_set1_epi32(kRequantizeHalf + b.zero_point * (1 << kRequantizeBits)));
-  __m512i r = _mm512_srai_epi32(q, kRequantizeBits);
-  r = _mm512_min_epi32(_mm512_max_epi32(r, _mm512_set1_epi32(b.low)), _mm512_set1_epi32(b.high));
-  const __m128i bytes = _mm512_cvtepi32_epi8(r);
-  if constexpr (kAll) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(y + c), bytes);
-  } else {
-    _mm_mask_storeu_epi8(y + c, valid, bytes);
+  return _mm512_cvtps_epi32(z);
+}
+
+inline bool any_doubt(__m512i least, int32_t margin) {
+  const __m512i fraction = _mm512_and_si512(least, _mm512_set1_epi32((1 << kRequantizeBits) - 1));
+  return _mm512_cmple_epi32_mask(fraction, _mm512_set1_epi32(2 * margin)) != 0;
+}
+
+// Pixels of 16 * kVectors channels; the last vectors may be partly valid. Fractions are the low words of each u; the
+// least words of both halves are kept, and the high ones ignored.
+template <bool kResidual, bool kAll, int kVectors>
+void requantize_pixels(const RequantizeBlock b) {  // by value: stores of bytes could change it otherwise
+  const __mmask64 valid = b.channels >= 64 ? ~__mmask64{0} : (__mmask64{1} << b.channels) - 1;
+  for (int64_t p = 0; p < b.pixels; ++p) {
+    const int32_t* acc = b.acc + p * b.channels;
+    const int8_t* residual = kResidual ? b.residual + p * b.residual_stride : nullptr;
+    int8_t* y = b.y + p * b.y_stride;
+    __m512i u[kVectors];
+    __m512i least = _mm512_set1_epi32(-1);
+#pragma GCC unroll 4
+    for (int k = 0; k < kVectors; ++k) {
+      u[k] = requantize_vector<kResidual, kAll>(b, static_cast<__mmask16>(valid >> (16 * k)), 16 * k, acc, residual);
+      least = _mm512_min_epu16(least, u[k]);
+      u[k] = _mm512_srai_epi32(u[k], kRequantizeBits);
+    }
+    if (__builtin_expect(any_doubt(least, b.margin), 0)) {
+      b.exact(b.context, p);
+      continue;
+    }
+    if constexpr (kVectors == 4) {
+      const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+      const __m512i bytes =
+          _mm512_packs_epi16(_mm512_packs_epi32(u[0], u[1]), _mm512_packs_epi32(u[kVectors - 2], u[kVectors - 1]));
+      const __m512i clamped =
+          _mm512_min_epi8(_mm512_max_epi8(bytes, _mm512_set1_epi8(b.low)), _mm512_set1_epi8(b.high));
+      const __m512i ordered = _mm512_permutexvar_epi32(order, clamped);
+      if constexpr (kAll) {
+        _mm512_storeu_si512(y, ordered);
+      } else {
+        _mm512_mask_storeu_epi8(y, valid, ordered);
+      }
+    } else {
+#pragma GCC unroll 2
+      for (int k = 0; k < kVectors; ++k) {
+        const __m128i bytes = _mm512_cvtsepi32_epi8(u[k]);
+        const __m128i clamped = _mm_min_epi8(_mm_max_epi8(bytes, _mm_set1_epi8(b.low)), _mm_set1_epi8(b.high));
+        if constexpr (kAll) {
+          _mm_storeu_si128(reinterpret_cast<__m128i*>(y + 16 * k), clamped);
+        } else {
+          _mm_mask_storeu_epi8(y + 16 * k, static_cast<__mmask16>(valid >> (16 * k)), clamped);
+        }
+      }
+    }
   }
-  return _mm512_and_si512(_mm512_add_epi32(q, _mm512_set1_epi32(b.margin)), _mm512_set1_epi32(kRequantizeMask));
 }
 
 template <bool kResidual>
-void requantize_rows(const RequantizeBlock b) {  // by value: stores of bytes could change it otherwise
-  for (int64_t p = 0; p < b.pixels; ++p) {
-    const int32_t* acc = b.acc + p * b.channels;
-    const int8_t* residual = kResidual ? b.residual + p * b.residual_stride : nullptr;
-    int8_t* y = b.y + p * b.y_stride;
-    __m512i least = _mm512_set1_epi32(kRequantizeMask);
-    int64_t c = 0;
-    for (; c + 16 <= b.channels; c += 16) {
-      least = _mm512_min_epi32(least, requantize_vector<kResidual, true>(b, 0xFFFF, acc, residual, c, y));
-    }
-    if (c < b.channels) {
-      const auto valid = static_cast<__mmask16>((1U << (b.channels - c)) - 1);
-      const __m512i above = requantize_vector<kResidual, false>(b, valid, acc, residual, c, y);
-      least = _mm512_mask_min_epi32(least, valid, least, above);
-    }
-    b.doubtful[p] = _mm512_cmple_epi32_mask(least, _mm512_set1_epi32(2 * b.margin)) != 0 ? 1 : 0;
-  }
+void requantize_rows(const RequantizeBlock& b) {
+  if (b.channels == 64) return requantize_pixels<kResidual, true, 4>(b);
+  if (b.channels == 32) return requantize_pixels<kResidual, true, 2>(b);
+  if (b.channels == 16) return requantize_pixels<kResidual, true, 1>(b);
+  if (b.channels > 32) return requantize_pixels<kResidual, false, 4>(b);
+  if (b.channels > 16) return requantize_pixels<kResidual, false, 2>(b);
+  requantize_pixels<kResidual, false, 1>(b);
 }
 #else
 template <bool kResidual>
-void requantize_rows(const RequantizeBlock b) {  // by value: stores of bytes could change it otherwise
-  const int32_t constant = kRequantizeHalf + b.zero_point * (1 << kRequantizeBits);
+void requantize_rows(const RequantizeBlock& b) {
+  int8_t results[64];
   for (int64_t p = 0; p < b.pixels; ++p) {
     const int32_t* acc = b.acc + p * b.channels;
     const int8_t* residual = kResidual ? b.residual + p * b.residual_stride : nullptr;
-    int8_t* y = b.y + p * b.y_stride;
-    int32_t least = kRequantizeMask;
+    int32_t least = (1 << kRequantizeBits) - 1;
     for (int64_t c = 0; c < b.channels; ++c) {
-      float z = static_cast<float>(acc[c] + b.bias[c]) * b.factor[c];
+      float z = static_cast<float>(acc[c] + b.bias[c]) * b.factor[c] + b.constant;
       if constexpr (kResidual) z += static_cast<float>(residual[c] + b.residual_offset) * b.residual_factor;
-      const int32_t q = static_cast<int32_t>(z) + constant;
-      const int32_t above = (q + b.margin) & kRequantizeMask;
-      least = above < least ? above : least;
-      int32_t r = q >> kRequantizeBits;
+      const auto u = static_cast<int32_t>(z);
+      const int32_t fraction = u & ((1 << kRequantizeBits) - 1);
+      least = fraction < least ? fraction : least;
+      int32_t r = u >> kRequantizeBits;
       r = r < b.low ? b.low : r;
-      y[c] = static_cast<int8_t>(r > b.high ? b.high : r);
+      results[c] = static_cast<int8_t>(r > b.high ? b.high : r);
     }
-    b.doubtful[p] = least <= 2 * b.margin ? 1 : 0;
+    if (least <= 2 * b.margin) {
+      b.exact(b.context, p);
+    } else {
+      memcpy(b.y + p * b.y_stride, results, static_cast<size_t>(b.channels));
+    }
   }
 }
 #endif
@@ -236,8 +287,9 @@ void requantize_block(const RequantizeBlock& b) {
   }
 }
 
-constexpr RowKernels kLoops = {requantize_block, channel_row, operand_row, table_index_row, prelu_row, clamp_row,
-                               output_row,       widen_row,   narrow_row,  max_row,         sum_row};
+constexpr RowKernels kLoops = {requantize_block, channel_row, operand_row,  table_index_row, prelu_row,
+                               clamp_row,        output_row,  quantize_row, dequantize_row,  widen_row,
+                               narrow_row,       max_row,     sum_row};
 
 }  // namespace
 }  // namespace openrknn::npu
