@@ -13,6 +13,11 @@ Types infer_float_unary(const InferInput& in) {
   return like_first(in);
 }
 
+Types infer_relu(const InferInput& in) {
+  if (is_integer(in.dtype(0))) return like_first(in);
+  return infer_float_unary(in);
+}
+
 Types infer_clip(const InferInput& in) {
   for (size_t i = 1; i < 3; ++i) {
     OPENRKNN_CHECK_OK(same_dtype(in, 0, i));
@@ -44,7 +49,9 @@ OpDef unary(std::string_view name, std::string_view doc, std::vector<AttrSpec> a
 void register_activation(Registry& registry) {
   const AttrSpec approximate{"approximate", AttrKind::kString, false,
                              "none (default): by erf; tanh: by the tanh formula"};
-  registry.add(unary("Relu", "max(x, 0)"));
+  OpDef relu = unary("Relu", "max(x, 0)");
+  relu.infer = infer_relu;
+  registry.add(std::move(relu));
   registry.add(
       unary("LeakyRelu", "x < 0 ? alpha * x : x", {{"alpha", AttrKind::kFloat, false, "slope below 0; default 0.01"}}));
   registry.add(unary("Sigmoid", "1 / (1 + exp(-x))"));

@@ -100,13 +100,20 @@ TEST(Activation, PReluBroadcastsItsSlope) {
   EXPECT_NE(error_of("PRelu", {x, floats(Shape{3, 1, 1}, {1, 2, 3})}).find("slope"), std::string::npos);
 }
 
+TEST(Activation, Integers) {
+  const Tensor x = Tensor::from(Shape{3}, std::vector<int8_t>{-128, 0, 5});
+  EXPECT_EQ(values<int8_t>(run("Relu", {x})), (std::vector<int8_t>{0, 0, 5}));
+  const Tensor wide = int64s(Shape{2}, {-3, 4});
+  EXPECT_EQ(values<int64_t>(run("PRelu", {wide, int64s(Shape{1}, {2})})), (std::vector<int64_t>{-6, 4}));
+}
+
 TEST(Activation, HalfOperandsAreComputedInFloat) {
   const Tensor x = cast(floats(Shape{3}, {-1, 0.5F, 2}).view(), DType::kFloat16);
   const Tensor expected = cast(run("Sigmoid", {cast(x.view(), DType::kFloat32)}).view(), DType::kFloat16);
   const Tensor y = run("Sigmoid", {x});
   EXPECT_EQ(y.dtype(), DType::kFloat16);
   EXPECT_EQ(to_doubles(y.view()), to_doubles(expected.view()));
-  EXPECT_NE(error_of("Relu", {int64s(Shape{1}, {1})}).find("float type"), std::string::npos);
+  EXPECT_NE(error_of("Tanh", {int64s(Shape{1}, {1})}).find("float type"), std::string::npos);
 }
 
 TEST(Activation, FusedAttributesAreRead) {

@@ -96,5 +96,18 @@ TEST(Gemm, Errors) {
             std::string::npos);
 }
 
+TEST(MatMul, IntegersWrap) {
+  const auto ints = [](const Shape& shape, const std::vector<int32_t>& v) { return Tensor::from(shape, v); };
+  const Tensor a = ints({2, 2}, {1, 2, 3, 1 << 30}), b = ints({2, 2}, {5, 6, 7, 8});
+  EXPECT_EQ(values<int32_t>(run("MatMul", {a, b})),
+            (std::vector<int32_t>{19, 22, static_cast<int32_t>(15 + 7 * (int64_t{1} << 30) - (int64_t{2} << 32)), 18}));
+  const Tensor y = run("Gemm", {a, b, ints({2}, {1, -1})}, attributes({{"transB", int64_t{1}}, {"alpha", 2.0F}}));
+  EXPECT_EQ(values<int32_t>(y)[0], 2 * 17 + 1);
+  EXPECT_EQ(values<int32_t>(y)[1], 2 * 23 - 1);
+  EXPECT_NE(error_of("Gemm", {a, b}, attributes({{"alpha", 0.5F}})).find("no whole number"), std::string::npos);
+  EXPECT_NE(error_of("MatMul", {iota<int8_t>({2, 2}), iota<int8_t>({2, 2})}).find("products of int8"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace openrknn::ops::test

@@ -1,9 +1,12 @@
 // Activation operators: the functions of kernels/activation.hpp over whole tensors.
 #include "kernels/activation.hpp"
 
+#include <algorithm>
+#include <type_traits>
+
 #include "base/parallel.hpp"
 #include "kernels/broadcast.hpp"
-#include "kernels/cpu/support_kernel.hpp"
+#include "kernels/cpu/support_promote.hpp"
 
 namespace openrknn::cpu {
 namespace {
@@ -31,12 +34,26 @@ Status apply_any(const ActivationSpec& spec, const TensorView& in, const Mutable
   return {};
 }
 
+// Relu has no other numbers than those of its operand.
+Status relu_of_integers(const KernelArgs& args) {
+  const TensorView& in = args.inputs[0];
+  const MutableTensorView& out = args.outputs[0];
+  const Promoted wide(in, compute_type(in.dtype));
+  return compute_into(out, compute_type(in.dtype), [&](auto tag, auto* to) -> Status {
+    using T = decltype(tag);
+    const T* from = wide.data<T>();
+    for (int64_t i = 0; i < in.elements(); ++i) to[i] = std::max(from[i], T{0});
+    return {};
+  });
+}
+
 // The kernel does not know its operator's name, so every name has a function of its own.
 template <const char* const& kName>
 Status unary(const KernelArgs& args) {
   OPENRKNN_CHECK_OK(require(args, 1));
   OPENRKNN_CHECK_OK(require_output(args, 0, args.inputs[0].dtype, args.inputs[0].shape));
   OPENRKNN_TRY(const ActivationSpec spec, activation_of(kName, args.attributes));
+  if (spec.kind == Activation::kRelu && is_integer(args.inputs[0].dtype)) return relu_of_integers(args);
   return apply_any(spec, args.inputs[0], args.outputs[0]);
 }
 
@@ -74,15 +91,23 @@ Status prelu(const KernelArgs& args) {
   OPENRKNN_CHECK_OK(require(args, 2));
   const TensorView& x = args.inputs[0];
   const TensorView& slope = args.inputs[1];
-  if (x.dtype != DType::kFloat32 || slope.dtype != DType::kFloat32) {
-    return kernel_error(fmt::format("PRelu of {} values", dtype_name(x.dtype)));
-  }
+  if (x.dtype != slope.dtype) return kernel_error("operand and slope have different types");
   OPENRKNN_TRY(const Shape shape, broadcast(x.shape, slope.shape));
   if (!(shape == x.shape)) return kernel_error("the slope is larger than the operand", ErrorCode::kShape);
   OPENRKNN_CHECK_OK(require_output(args, 0, x.dtype, shape));
-  broadcast_binary(shape, x.as<float>().data(), x.shape, slope.as<float>().data(), slope.shape,
-                   args.outputs[0].as<float>().data(), [](float v, float s) { return v < 0.0F ? s * v : v; });
-  return {};
+  const DType compute = compute_type(x.dtype);
+  const Promoted wide_x(x, compute);
+  const Promoted wide_slope(slope, compute);
+  return compute_into(args.outputs[0], compute, [&](auto tag, auto* to) -> Status {
+    using T = decltype(tag);
+    broadcast_binary(shape, wide_x.data<T>(), x.shape, wide_slope.data<T>(), slope.shape, to, [](T v, T s) -> T {
+      if constexpr (std::is_unsigned_v<T>) return v;
+      if (!(v < T{0})) return v;
+      if constexpr (std::is_floating_point_v<T>) return s * v;
+      return static_cast<T>(static_cast<uint64_t>(s) * static_cast<uint64_t>(v));  // wraps
+    });
+    return {};
+  });
 }
 
 // The formatter never settles on the line breaks of this list.

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/half.hpp"
 #include "base/parallel.hpp"
 #include "kernels/cpu/support_kernel.hpp"
 #include "kernels/geometry.hpp"
@@ -156,10 +157,55 @@ void combine_bytes(std::string_view reduction, std::byte* to, const std::byte* u
   std::memcpy(to, &a, sizeof a);
 }
 
+// Halves meet as floats.
+template <float (*kDecode)(uint16_t), uint16_t (*kEncode)(float)>
+void combine_halves(std::string_view reduction, std::byte* to, const std::byte* update) {
+  uint16_t a = 0;
+  uint16_t b = 0;
+  std::memcpy(&a, to, sizeof a);
+  std::memcpy(&b, update, sizeof b);
+  a = kEncode(combined(reduction, kDecode(a), kDecode(b)));
+  std::memcpy(to, &a, sizeof a);
+}
+
+using Combine = void (*)(std::string_view, std::byte*, const std::byte*);
+
+// nullptr: the type has no sums.
+Combine combine_of(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return combine_bytes<float>;
+    case DType::kFloat64:
+      return combine_bytes<double>;
+    case DType::kFloat16:
+      return combine_halves<half_to_float, float_to_half>;
+    case DType::kBFloat16:
+      return combine_halves<bfloat16_to_float, float_to_bfloat16>;
+    case DType::kInt8:
+      return combine_bytes<int8_t>;
+    case DType::kInt16:
+      return combine_bytes<int16_t>;
+    case DType::kInt32:
+      return combine_bytes<int32_t>;
+    case DType::kInt64:
+      return combine_bytes<int64_t>;
+    case DType::kUInt8:
+      return combine_bytes<uint8_t>;
+    case DType::kUInt16:
+      return combine_bytes<uint16_t>;
+    case DType::kUInt32:
+      return combine_bytes<uint32_t>;
+    case DType::kUInt64:
+      return combine_bytes<uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
 struct Combiner {
   std::string reduction;
-  void (*combine)(std::string_view, std::byte*, const std::byte*) = nullptr;  // nullptr: plain copy
-  size_t size = 1;                                                            // of an element
+  Combine combine = nullptr;  // nullptr: plain copy
+  size_t size = 1;            // of an element
 
   void write(std::byte* to, const std::byte* update, size_t count) const {
     if (combine == nullptr) {
@@ -177,22 +223,9 @@ Result<Combiner> combiner_for(const KernelArgs& args) {
   if (made.reduction != "add" && made.reduction != "mul" && made.reduction != "max" && made.reduction != "min") {
     return kernel_error(fmt::format("reduction '{}'", made.reduction));
   }
-  switch (dtype) {
-    case DType::kFloat32:
-      made.combine = combine_bytes<float>;
-      break;
-    case DType::kFloat64:
-      made.combine = combine_bytes<double>;
-      break;
-    case DType::kInt32:
-      made.combine = combine_bytes<int32_t>;
-      break;
-    case DType::kInt64:
-      made.combine = combine_bytes<int64_t>;
-      break;
-    default:
-      return kernel_error(fmt::format("reduction '{}' of {} values", made.reduction, dtype_name(dtype)));
-  }
+  made.combine = combine_of(dtype);
+  if (made.combine == nullptr)
+    return kernel_error(fmt::format("reduction '{}' of {} values", made.reduction, dtype_name(dtype)));
   return made;
 }
 

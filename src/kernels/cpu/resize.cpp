@@ -92,7 +92,8 @@ Status resize(const KernelArgs& args) {
     if (extrapolates) fill_outside(settings, plan, out.as<float>().data());
     return {};
   }
-  if (!is_float(in.dtype) || dtype_size(in.dtype) < 2 || settings.mode == ResizeMode::kNearest) {
+  const bool narrow = is_float(in.dtype) && dtype_size(in.dtype) < 2;
+  if (narrow || in.dtype == DType::kBool || settings.mode == ResizeMode::kNearest) {
     return kernel_error(fmt::format("interpolation of {} values", dtype_name(in.dtype)));
   }
   if (in.dtype == DType::kFloat32) {
@@ -100,6 +101,7 @@ Status resize(const KernelArgs& args) {
     fill_outside(settings, plan, out.as<float>().data());
     return {};
   }
+  // Integers are cut towards zero, as onnxruntime does it.
   const Tensor wide = cast(in, DType::kFloat32);
   Tensor result(DType::kFloat32, plan.shape);
   OPENRKNN_CHECK_OK(interpolate(wide.view(), settings, plan, result.mutable_as<float>().data()));
