@@ -72,7 +72,8 @@ class Sampler {
     if (settings_.mode == Mode::kNearest) x = std::nearbyint(x);
     if (x < low_ || x > high_) {
       const auto last = static_cast<double>(extent_ - 1);
-      if (settings_.padding == Padding::kBorder) x = std::clamp(x, 0.0, last);
+      // The four elements of a cubic each stop at the border, as in onnxruntime and PyTorch.
+      if (settings_.padding == Padding::kBorder && settings_.mode != Mode::kCubic) x = std::clamp(x, 0.0, last);
       if (settings_.padding == Padding::kReflection) x = reflect(x, low_, high_);
       // Far away all taps are outside: the cast below needs a small number.
       x = std::clamp(x, -4.0, static_cast<double>(extent_) + 4.0);
