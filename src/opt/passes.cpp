@@ -23,6 +23,7 @@ const std::vector<PassInfo>& passes() {
       {"fuse_hardswish", 1, fuse_hardswish, "what equals x * clip(x / 6 + 1/2, 0, 1) becomes HardSwish"},
       {"fuse_hardsigmoid", 1, fuse_hardsigmoid, "what equals clip(a x + b, 0, 1) becomes HardSigmoid"},
       {"fuse_leakyrelu", 1, fuse_leakyrelu, "what equals max(x, a x) becomes LeakyRelu"},
+      {"convert_attention", 1, convert_attention, "Attention without a mask becomes MatMul, Softmax and MatMul"},
       {"convert_einsum", 1, convert_einsum,
        "Einsum that permutes, or sums products of two operands, becomes Transpose, MatMul and Reshape"},
       {"convert_sum_to_add", 1, convert_sum_to_add, "Sum, Mean, Max and Min of n operands become chains of pairs"},

@@ -17,6 +17,8 @@ Result<int> convert_sub_to_add(Graph&, PassContext&);
 Result<int> convert_pow_to_mul(Graph&, PassContext&);
 Result<int> fuse_two_mul(Graph&, PassContext&);
 Result<int> fuse_two_add(Graph&, PassContext&);
+// attention.cpp
+Result<int> convert_attention(Graph&, PassContext&);
 // einsum.cpp
 Result<int> convert_einsum(Graph&, PassContext&);
 // reduce.cpp

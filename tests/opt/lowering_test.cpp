@@ -74,6 +74,23 @@ TEST(Einsum, ToMatMul) {
   expect_untouched("input %x: float32[2,3]\n %y = Einsum(%x) {equation=\"ij->i\"}\n output %y", "convert_einsum");
 }
 
+TEST(Attention, ToMatMul) {
+  const auto graph = [](const std::string& q, const std::string& k, const std::string& v,
+                        const std::string& attributes) {
+    return "input %q: float32[" + q + "]\n input %k: float32[" + k + "]\n input %v: float32[" + v +
+           "]\n %y = Attention(%q, %k, %v) {" + attributes + "}\n output %y";
+  };
+  const Counts plain{{"Mul", 1}, {"MatMul", 2}, {"Softmax", 1}, {"Transpose", 1}};
+  expect_rewrite(graph("2,3,4,8", "2,3,5,8", "2,3,5,6", "scale=0.5"), {"convert_attention"}, plain);
+  // Four heads of queries on two of keys.
+  expect_rewrite(graph("2,4,3,8", "2,2,5,8", "2,2,5,6", "scale=0.5"), {"convert_attention"},
+                 {{"Mul", 1}, {"MatMul", 2}, {"Softmax", 1}, {"Transpose", 1}, {"Reshape", 2}});
+  expect_rewrite(graph("2,3,12", "2,5,12", "2,5,6", "q_num_heads=3, kv_num_heads=3"), {"convert_attention"},
+                 {{"Mul", 1}, {"MatMul", 2}, {"Softmax", 1}, {"Transpose", 5}, {"Reshape", 4}});
+  expect_untouched(graph("2,3,4,8", "2,3,5,8", "2,3,5,6", "is_causal=1"), "convert_attention");
+  expect_untouched(graph("2,3,4,8", "2,3,5,8", "2,3,5,6", "softcap=2.0"), "convert_attention");
+}
+
 TEST(GlobalPool, OfAnySize) {
   const auto body = [](const std::string& shape, const std::string& op) {
     return "input %x: float32[" + shape + "]\n const %hw: int64[2] = {2, 3}\n const %h: int64[1] = {2}\n %y = " + op +
