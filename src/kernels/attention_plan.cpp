@@ -21,7 +21,8 @@ struct Heads {
 
 Result<Heads> read_heads(const Shape& x, int64_t heads, const char* operand) {
   if (x.rank() == 4) return Heads{x[1], x[2], x[3]};
-  if (heads < 1 || x[2] % heads != 0)
+  constexpr int64_t kMost = 65536;  // more are damage, and products with them might overflow
+  if (heads < 1 || heads > kMost || x[2] % heads != 0)
     return unfit(operand, fmt::format("shape {} with {} heads", x.to_string(), heads));
   return Heads{heads, x[1], x[2] / heads};
 }

@@ -47,13 +47,14 @@ void copy_heads(const float* from, const HeadArray& a, float* to, const std::arr
 }
 
 // Past and new positions one after another: [batch, heads, total, size].
-std::vector<float> joined(const AttentionPlan& plan, int64_t size, const float* past, const float* now) {
-  std::vector<float> all(static_cast<size_t>(plan.batch * plan.kv_heads * plan.total * size));
+Result<Tensor> joined(const AttentionPlan& plan, const Shape& shape, const float* past, const float* now) {
+  OPENRKNN_TRY(Tensor made, Tensor::make(DType::kFloat32, shape));
+  auto* all = static_cast<float*>(made.mutable_data());
+  const int64_t size = shape[3];
   const auto target = lying(plan.batch, plan.kv_heads, plan.total, size, false).steps;
-  if (past != nullptr) copy_heads(past, lying(plan.batch, plan.kv_heads, plan.past, size, false), all.data(), target);
-  copy_heads(now, lying(plan.batch, plan.kv_heads, plan.kv_length, size, plan.flat), all.data() + plan.past * size,
-             target);
-  return all;
+  if (past != nullptr) copy_heads(past, lying(plan.batch, plan.kv_heads, plan.past, size, false), all, target);
+  copy_heads(now, lying(plan.batch, plan.kv_heads, plan.kv_length, size, plan.flat), all + plan.past * size, target);
+  return made;
 }
 
 // What is added to the scores of one row, minus infinity where they do not count.
@@ -124,15 +125,16 @@ void softmax_row(float* x, int64_t n) {
 }
 
 template <typename F>
-void for_rows(const AttentionPlan& plan, std::vector<float>& scores, const F& body) {
+void for_rows(const AttentionPlan& plan, Tensor& tensor, const F& body) {
+  auto* scores = static_cast<float*>(tensor.mutable_data());
   const int64_t rows = plan.batch * plan.q_heads * plan.q_length;
   parallel_for(rows, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, plan.total)), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) body(r, scores.data() + r * plan.total);
+    for (int64_t r = begin; r < end; ++r) body(r, scores + r * plan.total);
   });
 }
 
 // Scaled products of every query with every key.
-std::vector<float> raw_scores(const KernelArgs& args, const AttentionPlan& plan, const float* q, const float* keys) {
+Result<Tensor> raw_scores(const KernelArgs& args, const AttentionPlan& plan, const float* q, const float* keys) {
   std::vector<float> queries(static_cast<size_t>(plan.batch * plan.q_heads * plan.q_length * plan.size));
   copy_heads(q, lying(plan.batch, plan.q_heads, plan.q_length, plan.size, plan.flat), queries.data(),
              lying(plan.batch, plan.q_heads, plan.q_length, plan.size, false).steps);
@@ -144,31 +146,33 @@ std::vector<float> raw_scores(const KernelArgs& args, const AttentionPlan& plan,
   const int64_t head = plan.total * plan.size;
   copy_heads(keys, lying(plan.batch, plan.kv_heads, plan.total, plan.size, false), turned.data(),
              {plan.kv_heads * head, head, 1, plan.total});
-  std::vector<float> scores(static_cast<size_t>(plan.scores.elements()));
+  OPENRKNN_TRY(Tensor scores, Tensor::make(DType::kFloat32, plan.scores));
+  auto* to = static_cast<float*>(scores.mutable_data());
   const int64_t shared = plan.q_heads / plan.kv_heads;
   gemm(plan.batch * plan.q_heads, plan.q_length, plan.total, plan.size, [&](int64_t p) {
-    return GemmProblem{queries.data() + p * plan.q_length * plan.size,
-                       plan.size,
-                       nullptr,
-                       turned.data() + p / shared * head,
-                       plan.total,
-                       scores.data() + p * plan.q_length * plan.total,
-                       plan.total,
-                       nullptr};
+    GemmProblem problem;
+    problem.a = queries.data() + p * plan.q_length * plan.size;
+    problem.lda = plan.size;
+    problem.b_rows = turned.data() + p / shared * head;
+    problem.ldb = plan.total;
+    problem.c = to + p * plan.q_length * plan.total;
+    problem.ldc = plan.total;
+    return problem;
   });
   return scores;
 }
 
 // Means of the values, weighted by the probabilities.
-void weigh_values(const AttentionPlan& plan, const std::vector<float>& weights, const std::vector<float>& values,
-                  float* to) {
+void weigh_values(const AttentionPlan& plan, const Tensor& weights, const Tensor& values, float* to) {
   const HeadArray out = lying(plan.batch, plan.q_heads, plan.q_length, plan.v_size, plan.flat);
   const int64_t shared = plan.q_heads / plan.kv_heads;
+  const auto* left = static_cast<const float*>(weights.data());
+  const auto* right = static_cast<const float*>(values.data());
   gemm(plan.batch * plan.q_heads, plan.q_length, plan.v_size, plan.total, [&](int64_t p) {
     GemmProblem problem;
-    problem.a = weights.data() + p * plan.q_length * plan.total;
+    problem.a = left + p * plan.q_length * plan.total;
     problem.lda = plan.total;
-    problem.b_rows = values.data() + p / shared * plan.total * plan.v_size;
+    problem.b_rows = right + p / shared * plan.total * plan.v_size;
     problem.ldb = plan.v_size;
     problem.c = to + p / plan.q_heads * out.steps[0] + p % plan.q_heads * out.steps[1];
     problem.ldc = out.steps[2];
@@ -176,12 +180,11 @@ void weigh_values(const AttentionPlan& plan, const std::vector<float>& weights, 
   });
 }
 
-Status write_floats(const KernelArgs& args, size_t i, DType dtype, const Shape& shape,
-                    const std::vector<float>& values) {
+Status write_floats(const KernelArgs& args, size_t i, DType dtype, const Tensor& values) {
   if (!args.has_output(i)) return {};
-  OPENRKNN_CHECK_OK(require_output(args, i, dtype, shape));
+  OPENRKNN_CHECK_OK(require_output(args, i, dtype, values.shape()));
   return compute_as<float>(args.outputs[i], [&](float, float* to) -> Status {
-    std::copy(values.begin(), values.end(), to);
+    std::copy_n(static_cast<const float*>(values.data()), values.elements(), to);
     return {};
   });
 }
@@ -211,26 +214,28 @@ Status attention(const KernelArgs& args) {
                         args.has_input(i) ? DType::kFloat32 : DType::kUndefined);
   }
   const bool has_past = args.has_input(4);
-  const auto keys = joined(plan, plan.size, has_past ? floats[3].data<float>() : nullptr, floats[1].data<float>());
-  const auto values = joined(plan, plan.v_size, has_past ? floats[4].data<float>() : nullptr, floats[2].data<float>());
-  OPENRKNN_CHECK_OK(write_floats(args, 1, args.inputs[1].dtype, plan.present_key, keys));
-  OPENRKNN_CHECK_OK(write_floats(args, 2, args.inputs[2].dtype, plan.present_value, values));
-  std::vector<float> scores = raw_scores(args, plan, floats[0].data<float>(), keys.data());
+  OPENRKNN_TRY(const Tensor keys,
+               joined(plan, plan.present_key, has_past ? floats[3].data<float>() : nullptr, floats[1].data<float>()));
+  OPENRKNN_TRY(const Tensor values,
+               joined(plan, plan.present_value, has_past ? floats[4].data<float>() : nullptr, floats[2].data<float>()));
+  OPENRKNN_CHECK_OK(write_floats(args, 1, args.inputs[1].dtype, keys));
+  OPENRKNN_CHECK_OK(write_floats(args, 2, args.inputs[2].dtype, values));
+  OPENRKNN_TRY(Tensor scores, raw_scores(args, plan, floats[0].data<float>(), keys.as<float>().data()));
   const DType dtype = args.inputs[0].dtype;
   const int64_t wanted = args.attributes.int_or("qk_matmul_output_mode", 0);
-  if (wanted == 0) OPENRKNN_CHECK_OK(write_floats(args, 3, dtype, plan.scores, scores));
+  if (wanted == 0) OPENRKNN_CHECK_OK(write_floats(args, 3, dtype, scores));
   const float cap = args.attributes.float_or("softcap", 0.0F);
   if (cap > 0.0F) {
     for_rows(plan, scores, [&](int64_t, float* row) {
       for (int64_t j = 0; j < plan.total; ++j) row[j] = cap * math::tanh_f(row[j] / cap);
     });
   }
-  if (wanted == 1) OPENRKNN_CHECK_OK(write_floats(args, 3, dtype, plan.scores, scores));
+  if (wanted == 1) OPENRKNN_CHECK_OK(write_floats(args, 3, dtype, scores));
   const Bias bias(args, plan);
   if (bias.any()) for_rows(plan, scores, [&](int64_t r, float* row) { bias.add(r, row); });
-  if (wanted == 2) OPENRKNN_CHECK_OK(write_floats(args, 3, dtype, plan.scores, scores));
+  if (wanted == 2) OPENRKNN_CHECK_OK(write_floats(args, 3, dtype, scores));
   for_rows(plan, scores, [&](int64_t, float* row) { softmax_row(row, plan.total); });
-  if (wanted == 3) OPENRKNN_CHECK_OK(write_floats(args, 3, dtype, plan.scores, scores));
+  if (wanted == 3) OPENRKNN_CHECK_OK(write_floats(args, 3, dtype, scores));
   return compute_as<float>(args.outputs[0], [&](float, float* to) -> Status {
     weigh_values(plan, scores, values, to);
     return {};
@@ -259,6 +264,7 @@ Status rotary_embedding(const KernelArgs& args) {
                rotary_plan(args.attributes, x.shape, args.inputs[1].shape, args.inputs[2].shape, positions));
   OPENRKNN_CHECK_OK(require_output(args, 0, x.dtype, x.shape));
   OPENRKNN_TRY(const auto rows, cache_rows(args, plan));
+  if (x.elements() == 0) return {};
   const bool interleaved = args.attributes.int_or("interleaved", 0) != 0;
   const HeadArray array = lying(plan.batch, plan.heads, plan.length, plan.size, plan.flat);
   const int64_t half = plan.rotated / 2;

@@ -25,7 +25,10 @@ bool has(const Indices& indices, int index) {
 template <typename T>
 struct Term {
   Indices indices;
-  std::vector<T> values;
+  Tensor values;  // one axis: there may be more indices than a shape has axes
+
+  const T* data() const { return static_cast<const T*>(values.data()); }
+  T* data() { return static_cast<T*>(values.mutable_data()); }
 };
 
 template <typename T>
@@ -49,9 +52,8 @@ class Contraction {
       term.indices.push_back(index);
       steps.push_back(step);
     }
-    OPENRKNN_TRY(const int64_t count, size_of(term.indices));
-    term.values.resize(static_cast<size_t>(count));
-    copy(data, term.indices, steps, term.values.data());
+    OPENRKNN_TRY(term.values, array(term.indices));
+    copy(data, term.indices, steps, term.data());
     return term;
   }
 
@@ -65,9 +67,11 @@ class Contraction {
     OPENRKNN_TRY(const int64_t n, size_of(summed));
     Indices order = stay;
     order.insert(order.end(), summed.begin(), summed.end());
-    const Term<T> sorted = permuted(term, order);
-    Term<T> result{stay, std::vector<T>(static_cast<size_t>(rows))};
-    for (int64_t r = 0; r < rows; ++r) result.values[static_cast<size_t>(r)] = sum(sorted.values.data() + r * n, n);
+    OPENRKNN_TRY(const Term<T> sorted, permuted(term, order));
+    Term<T> result{stay, {}};
+    OPENRKNN_TRY(result.values, array(stay));
+    T* to = result.data();
+    for (int64_t r = 0; r < rows; ++r) to[r] = sum(sorted.data() + r * n, n);
     return result;
   }
 
@@ -93,16 +97,15 @@ class Contraction {
     OPENRKNN_TRY(const int64_t m, size_of(rows));
     OPENRKNN_TRY(const int64_t n, size_of(columns));
     OPENRKNN_TRY(const int64_t k, size_of(sums));
-    const Term<T> left = permuted(a, joined({batch, rows, sums}));
-    const Term<T> right = permuted(b, joined({batch, sums, columns}));
+    OPENRKNN_TRY(const Term<T> left, permuted(a, joined({batch, rows, sums})));
+    OPENRKNN_TRY(const Term<T> right, permuted(b, joined({batch, sums, columns})));
     Term<T> result{joined({batch, rows, columns}), {}};
-    OPENRKNN_TRY(const int64_t count, size_of(result.indices));
-    result.values.resize(static_cast<size_t>(count));
-    multiply(problems, m, n, k, left.values.data(), right.values.data(), result.values.data());
+    OPENRKNN_TRY(result.values, array(result.indices));
+    multiply(problems, m, n, k, left.data(), right.data(), result.data());
     return result;
   }
 
-  Term<T> permuted(const Term<T>& term, const Indices& order) const {
+  Result<Term<T>> permuted(const Term<T>& term, const Indices& order) const {
     if (term.indices == order) return term;
     std::vector<int64_t> own(term.indices.size(), 1);
     for (size_t i = own.size(); i-- > 1;) own[i - 1] = own[i] * extent(term.indices[i]);
@@ -111,8 +114,9 @@ class Contraction {
       const auto at = std::find(term.indices.begin(), term.indices.end(), index);
       steps.push_back(own[static_cast<size_t>(at - term.indices.begin())]);
     }
-    Term<T> result{order, std::vector<T>(term.values.size())};
-    copy(term.values.data(), order, steps, result.values.data());
+    Term<T> result{order, {}};
+    OPENRKNN_TRY(result.values, array(order));
+    copy(term.data(), order, steps, result.data());
     return result;
   }
 
@@ -125,13 +129,18 @@ class Contraction {
     return all;
   }
 
-  // Of an intermediate array, which may be much larger than operands and result.
   Result<int64_t> size_of(const Indices& indices) const {
-    constexpr int64_t kMost = int64_t{1} << 34;
     std::optional<int64_t> count = 1;
     for (const int index : indices) count = count ? checked_mul(*count, extent(index)) : count;
-    if (!count || *count > kMost) return kernel_error("an intermediate result is too large", ErrorCode::kResource);
+    if (!count) return kernel_error("an intermediate result is too large", ErrorCode::kResource);
     return *count;
+  }
+
+  // For an intermediate result, which may be much larger than operands and result.
+  Result<Tensor> array(const Indices& indices) const {
+    OPENRKNN_TRY(const int64_t count, size_of(indices));
+    OPENRKNN_TRY(const Shape shape, Shape::make(std::vector<int64_t>{count}));
+    return Tensor::make(dtype_of<T>(), shape);
   }
 
   void copy(const T* from, const Indices& indices, const std::vector<int64_t>& steps, T* to) const {
@@ -190,8 +199,8 @@ Status contract(const EinsumPlan& plan, std::span<const TensorView> operands, T*
       OPENRKNN_TRY(result, contraction.product(std::move(result), std::move(term), kept));
     }
   }
-  const Term<T> ordered = contraction.permuted(result, plan.output);
-  std::copy(ordered.values.begin(), ordered.values.end(), to);
+  OPENRKNN_TRY(const Term<T> ordered, contraction.permuted(result, plan.output));
+  std::copy_n(ordered.data(), plan.shape.elements(), to);
   return {};
 }
 

@@ -82,19 +82,21 @@ Result<Bins> bins_of(const AlignSettings& s, double begin, double end, int64_t c
   return Bins{start, bin, s.ratio > 0 ? s.ratio : static_cast<int64_t>(std::max(0.0, std::ceil(bin)))};
 }
 
+// Where sample `k` of bin `i` lies.
+double sample_position(const Bins& bins, int64_t i, int64_t k) {
+  const double part = (static_cast<double>(k) + 0.5) / static_cast<double>(bins.samples);
+  return bins.start + (static_cast<double>(i) + part) * bins.extent;
+}
+
 // The points of every bin of a region, bin after bin.
 std::vector<Point> region_points(const Bins& v, const Bins& h, const Shape& out, const Shape& map) {
   std::vector<Point> points;
-  for (int64_t bin = 0; bin < out[2] * out[3]; ++bin) {
-    for (int64_t i = 0; i < v.samples; ++i) {
-      const double y = v.start + (static_cast<double>(bin / out[3]) +
-                                  (static_cast<double>(i) + 0.5) / static_cast<double>(v.samples)) *
-                                     v.extent;
-      for (int64_t j = 0; j < h.samples; ++j) {
-        const double x = h.start + (static_cast<double>(bin % out[3]) +
-                                    (static_cast<double>(j) + 0.5) / static_cast<double>(h.samples)) *
-                                       h.extent;
-        points.push_back(point_at(y, x, map[2], map[3]));
+  for (int64_t row = 0; row < out[2]; ++row) {
+    for (int64_t column = 0; column < out[3]; ++column) {
+      for (int64_t i = 0; i < v.samples; ++i) {
+        const double y = sample_position(v, row, i);
+        for (int64_t j = 0; j < h.samples; ++j)
+          points.push_back(point_at(y, sample_position(h, column, j), map[2], map[3]));
       }
     }
   }
@@ -129,7 +131,7 @@ Status roi_align(const KernelArgs& args) {
   const auto rois = to_doubles(args.inputs[1]);
   const auto batch = to_ints(args.inputs[2]);
   const int64_t plane = x.shape[2] * x.shape[3];
-  constexpr int64_t kMostPoints = int64_t{1} << 24;  // of a region
+  constexpr int64_t kMostPoints = int64_t{1} << 22;  // of a region
   return compute_reals_into(args.outputs[0], [&](auto tag, auto* to) -> Status {
     using T = decltype(tag);
     const Promoted operand(x, dtype_of<T>());
