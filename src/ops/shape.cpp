@@ -77,6 +77,16 @@ Types infer_cast(const InferInput& in) {
 
 Types infer_cast_like(const InferInput& in) { return one(in.dtype(1), in.shape(0)); }
 
+Types infer_bit_cast(const InferInput& in) {
+  const auto dtype = dtype_from_onnx_number(in.attributes.int_or("to", 0));
+  if (!dtype || dtype_size(*dtype) == 0 || dtype_size(*dtype) != dtype_size(in.dtype(0))) {
+    return infer_error(
+        "attribute 'to'",
+        fmt::format("{} has not the size of {}", dtype ? dtype_name(*dtype) : "that type", dtype_name(in.dtype(0))));
+  }
+  return one(*dtype, in.shape(0));
+}
+
 Types infer_eye_like(const InferInput& in) {
   if (in.shape(0).rank() != 2) return infer_error("operand 0", fmt::format("rank {}, not 2", in.shape(0).rank()));
   const auto dtype = dtype_from_onnx_number(in.attributes.int_or("dtype", onnx_number(in.dtype(0))));
@@ -120,6 +130,8 @@ void register_shape(Registry& registry) {
   registry.add(def("EyeLike", 1, infer_eye_like, "Ones on a diagonal of a matrix as large as the operand, else zeros",
                    {{"dtype", AttrKind::kInt, false, "ONNX number of the result's type, default that of the operand"},
                     {"k", AttrKind::kInt, false, "diagonal, above the main one when positive; default 0"}}));
+  registry.add(def("BitCast", 1, infer_bit_cast, "The bits of the elements as another type of the same size",
+                   {{"to", AttrKind::kInt, true, "number of the type in ONNX's TensorProto.DataType"}}));
 }
 
 }  // namespace openrknn::ops

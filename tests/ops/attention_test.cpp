@@ -134,6 +134,49 @@ TEST(Rotary, TurnsPairs) {
   EXPECT_NE(error_of("RotaryEmbedding", {x, cosines, sines}).find("caches"), std::string::npos);
 }
 
+// Two steps of one operator are one step of it and the next with its state.
+TEST(State, LinearAttentionInTwoParts) {
+  const Tensor q = random_tensor(1, Shape{2, 6, 12}), k = random_tensor(2, Shape{2, 6, 6});
+  const Tensor v = random_tensor(3, Shape{2, 6, 4}), decay = random_tensor(4, Shape{2, 6, 2});
+  const Tensor rate = random_tensor(5, Shape{2, 6, 1});
+  const auto part = [](const Tensor& t, int64_t from, int64_t to) {
+    return run("Slice", {t, Tensor::ints({from}), Tensor::ints({to}), Tensor::ints({1})});
+  };
+  for (const char* rule : {"linear", "gated", "delta", "gated_delta"}) {
+    const Attributes a = attributes({{"q_num_heads", int64_t{4}}, {"kv_num_heads", int64_t{2}}, {"update_rule", rule}});
+    const auto whole = run_all("LinearAttention", {q, k, v, {}, decay, rate}, a, 2);
+    Tensor state(DType::kFloat32, Shape{2, 2, 3, 2});
+    for (const int64_t from : {0, 4}) {
+      const int64_t to = from == 0 ? 4 : 6;
+      const auto step = run_all(
+          "LinearAttention",
+          {part(q, from, to), part(k, from, to), part(v, from, to), state, part(decay, from, to), part(rate, from, to)},
+          a, 2);
+      const F expected = values(part(whole[0], from, to)), got = values(step[0]);
+      for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-6) << rule << " " << i;
+      state = step[1];
+    }
+  }
+  EXPECT_NE(error_of("LinearAttention", {q, k, v},
+                     attributes({{"q_num_heads", int64_t{4}}, {"kv_num_heads", int64_t{2}}, {"update_rule", "gated"}}))
+                .find("decay"),
+            std::string::npos);
+}
+
+TEST(State, CausalConvolution) {
+  const Tensor x = floats(Shape{1, 1, 3}, {1, 2, 3});
+  const Tensor w = floats(Shape{1, 1, 3}, {100, 10, 1});
+  auto results = run_all("CausalConvWithState", {x, w}, {}, 2);
+  EXPECT_EQ(values(results[0]), (F{1, 12, 123}));
+  EXPECT_EQ(values(results[1]), (F{2, 3}));
+  results =
+      run_all("CausalConvWithState", {floats(Shape{1, 1, 1}, {4}), w, floats(Shape{1}, {0.5F}), results[1]}, {}, 2);
+  EXPECT_EQ(values(results[0]), (F{234.5F}));
+  EXPECT_EQ(values(results[1]), (F{3, 4}));
+  EXPECT_NE(error_of("CausalConvWithState", {x, floats(Shape{2, 1, 3}, F(6))}, {}, 2).find("weights"),
+            std::string::npos);
+}
+
 TEST(Cache, TensorScatter) {
   const Tensor cache = iota(Shape{2, 3, 1});
   const Tensor update = floats(Shape{2, 2, 1}, {10, 11, 12, 13});

@@ -91,6 +91,12 @@ TEST(Select, CumProdWrapsLikeItsType) {
             (I{INT64_MAX, -2}));
 }
 
+TEST(Shapes, BitCast) {
+  const Tensor bits = run("BitCast", {floats(Shape{2}, {1.0F, -0.0F})}, attributes({{"to", int64_t{6}}}));
+  EXPECT_EQ(values<int32_t>(bits), (std::vector<int32_t>{0x3F800000, INT32_MIN}));
+  EXPECT_NE(error_of("BitCast", {bits}, attributes({{"to", int64_t{7}}})).find("size"), std::string::npos);
+}
+
 TEST(Shapes, EyeLike) {
   EXPECT_EQ(values(run("EyeLike", {floats(Shape{2, 3}, {9, 9, 9, 9, 9, 9})})), (F{1, 0, 0, 0, 1, 0}));
   EXPECT_EQ(

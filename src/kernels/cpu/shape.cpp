@@ -103,6 +103,18 @@ Status cast_kernel(const KernelArgs& args) {
   return {};
 }
 
+// The bits as another type of the same size.
+Status bit_cast(const KernelArgs& args) {
+  OPENRKNN_CHECK_OK(require(args, 1));
+  OPENRKNN_CHECK_OK(require_movable(args));
+  const TensorView& in = args.inputs[0];
+  const MutableTensorView& out = args.outputs[0];
+  OPENRKNN_CHECK_OK(require_output(args, 0, out.dtype, in.shape));
+  if (out.bytes() != in.bytes()) return kernel_error("types of different sizes", ErrorCode::kShape);
+  if (out.bytes() > 0) std::memcpy(out.data, in.data, out.bytes());
+  return {};
+}
+
 Status eye_like(const KernelArgs& args) {
   OPENRKNN_CHECK_OK(require(args, 1));
   const Shape& shape = args.inputs[0].shape;
@@ -132,6 +144,7 @@ void register_shape(Registry& registry) {
   registry.add("Cast", cast_kernel);
   registry.add("CastLike", cast_kernel);
   registry.add("EyeLike", eye_like);
+  registry.add("BitCast", bit_cast);
 }
 
 }  // namespace openrknn::cpu
