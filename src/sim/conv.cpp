@@ -172,7 +172,7 @@ std::vector<T> slice(const std::vector<T>& from, int64_t at, int64_t count) {
 // `weights`: plain ones in the order of the kernels.
 npu::Requantizer ConvRunner::requantizer(const Constants& k, std::span<const std::byte> weights) const {
   const auto kind = task_.activation.kind;
-  if (k.sums || (kind != model::ActivationKind::kLinear && kind != model::ActivationKind::kClamp)) return {};
+  if (k.sums || kind == model::ActivationKind::kPRelu || kind == model::ActivationKind::kFunction) return {};
   const auto* w = reinterpret_cast<const int8_t*>(weights.data());
   const int64_t filter = static_cast<int64_t>(weights.size()) / k.channels;
   std::vector<int64_t> least(static_cast<size_t>(k.channels), 0), largest = least;
@@ -191,6 +191,7 @@ npu::Requantizer ConvRunner::requantizer(const Constants& k, std::span<const std
   stages.clamps = kind == model::ActivationKind::kClamp;
   stages.low = task_.activation.min;
   stages.high = task_.activation.max;
+  if (kind == model::ActivationKind::kTable) stages.table = &integer_pipeline_.table();
   stages.output = integer_pipeline_.output_stage();
   return npu::Requantizer(stages);
 }

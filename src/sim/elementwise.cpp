@@ -28,6 +28,7 @@ bool same_for_all_channels(const model::Activation& a) {
 }
 
 constexpr int64_t kBytes = 256;
+constexpr int64_t kManyElements = 4096;  // from here on the table of all pairs pays
 using AllBytes = std::array<int8_t, kBytes>;
 AllBytes all_bytes() {
   AllBytes all{};
@@ -63,7 +64,7 @@ class ElementwiseRunner final : public Runner {
     const View& y = context.view(task_.outputs[0]);
     // Results of all pairs of bytes, where there are many elements to look up.
     const int64_t elements = y.cube.n * y.cube.h * y.cube.w * y.cube.c;
-    if (integer_ && results_.empty() && elements >= kBytes * kBytes && same_for_all_channels(task_.activation))
+    if (integer_ && results_.empty() && elements >= kManyElements && same_for_all_channels(task_.activation))
       compute_pairs();
     for_parts(y.cube, kPartValues, [&](const Part& part) { integer_ ? integer(context, part) : half(context, part); });
     return {};

@@ -17,6 +17,7 @@ class IntegerPipeline {
   // Activation and output stage; v is overwritten.
   void finish(int64_t pixels, int64_t channels, int64_t channel, int32_t* v, int8_t* y, int64_t y_stride) const;
   const npu::OutputStage& output_stage() const { return output_; }
+  const npu::TableOutput& table() const { return table_; }
 
  private:
   model::Activation activation_;

@@ -50,9 +50,7 @@ void integer_tile(const IntegerBlock& b, int64_t pixel, int64_t panel) {
       if (valid >= Ints::kLanes) {
         value.store(output + first);
       } else {
-        int32_t lanes[Ints::kLanes];
-        value.store(lanes);
-        for (int64_t i = 0; i < valid; ++i) output[first + i] = lanes[i];
+        value.store(output + first, valid);
       }
     }
   }

@@ -27,6 +27,9 @@ struct Ints {
     return {_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
   }
   void store(int32_t* p) const { _mm512_storeu_si512(p, v); }
+  void store(int32_t* p, int64_t n) const {  // the first n < kLanes
+    _mm512_mask_storeu_epi32(p, static_cast<__mmask16>((1U << n) - 1), v);
+  }
   Ints operator+(Ints o) const { return {_mm512_add_epi32(v, o.v)}; }
   Ints operator-(Ints o) const { return {_mm512_sub_epi32(v, o.v)}; }
   Ints operator*(Ints o) const { return {_mm512_mullo_epi32(v, o.v)}; }  // of values that fit 16 bits
@@ -61,6 +64,11 @@ struct Ints {
     return {_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)))};
   }
   void store(int32_t* p) const { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+  void store(int32_t* p, int64_t n) const {
+    int32_t lanes[kLanes];
+    store(lanes);
+    for (int64_t i = 0; i < n; ++i) p[i] = lanes[i];
+  }
   Ints operator+(Ints o) const { return {_mm256_add_epi32(v, o.v)}; }
   Ints operator-(Ints o) const { return {_mm256_sub_epi32(v, o.v)}; }
   Ints operator*(Ints o) const { return {_mm256_mullo_epi32(v, o.v)}; }
@@ -86,6 +94,11 @@ struct Ints {
   }
   static Ints load_s8(const int8_t* p) { return {_mm_setr_epi32(p[0], p[1], p[2], p[3])}; }
   void store(int32_t* p) const { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v); }
+  void store(int32_t* p, int64_t n) const {
+    int32_t lanes[kLanes];
+    store(lanes);
+    for (int64_t i = 0; i < n; ++i) p[i] = lanes[i];
+  }
   Ints operator+(Ints o) const { return {_mm_add_epi32(v, o.v)}; }
   Ints operator-(Ints o) const { return {_mm_sub_epi32(v, o.v)}; }
   Ints operator*(Ints o) const {  // of values that fit 16 bits: the high halves are sign only, so pair with zero
@@ -120,6 +133,11 @@ struct Ints {
     return {vld1q_s32(x)};
   }
   void store(int32_t* p) const { vst1q_s32(p, v); }
+  void store(int32_t* p, int64_t n) const {
+    int32_t lanes[kLanes];
+    store(lanes);
+    for (int64_t i = 0; i < n; ++i) p[i] = lanes[i];
+  }
   Ints operator+(Ints o) const { return {vaddq_s32(v, o.v)}; }
   Ints operator-(Ints o) const { return {vsubq_s32(v, o.v)}; }
   Ints operator*(Ints o) const { return {vmulq_s32(v, o.v)}; }

@@ -73,6 +73,7 @@ void for_pool_windows(const PoolShape& s, const Body& body) {
 }
 
 constexpr int64_t kChannelBlock = 256;
+constexpr uint32_t kIndexUnit = 16;  // of indices that fp32 gives
 
 }  // namespace
 
@@ -178,16 +179,32 @@ void prelu_s32(int64_t pixels, int64_t channels, const int16_t* slopes, int64_t 
 }
 
 TableOutput::TableOutput(const int16_t* table, int32_t index_scale, int32_t index_shift, const OutputStage& stage)
-    : factor_(index_scale * power_of_two(-index_shift)), results_(2 * kTableLimit + 1) {
+    : index_scale_(index_scale),
+      index_shift_(index_shift),
+      factor_(index_scale * power_of_two(-index_shift)),
+      results_(static_cast<size_t>(last()) + 1) {
   std::vector<int32_t> values;
   for (int32_t x = -kTableLimit; x <= kTableLimit; ++x) values.push_back(table_value(table, x));
   const auto n = static_cast<int64_t>(values.size());
-  output_block(1, n, values.data(), stage, results_.data(), n);
+  std::vector<int8_t> results(values.size());
+  output_block(1, n, values.data(), stage, results.data(), n);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const bool edge =
+        (i > 0 && results[i - 1] != results[i]) || (i + 1 < results.size() && results[i + 1] != results[i]);
+    results_[i] = static_cast<uint16_t>(static_cast<uint8_t>(results[i]) | (edge ? 0x100 : 0));
+  }
+}
+
+uint32_t TableOutput::last() { return 2 * kTableLimit; }
+
+int8_t TableOutput::exact(int64_t v) const {
+  const int64_t x = std::clamp<int64_t>(rne(v * index_scale_, index_shift_), -kTableLimit, kTableLimit);
+  return static_cast<int8_t>(results_[static_cast<size_t>(x + kTableLimit)]);
 }
 
 void TableOutput::run(int64_t pixels, int64_t channels, const int32_t* v, int8_t* y, int64_t y_stride) const {
   int32_t index[kChannelBlock];
-  const int8_t* results = results_.data();
+  const uint16_t* results = results_.data();
   int64_t pixel = 0, channel = 0;
   for (int64_t first = 0; first < pixels * channels; first += kChannelBlock) {
     const int64_t n = std::min(kChannelBlock, pixels * channels - first);
@@ -196,7 +213,7 @@ void TableOutput::run(int64_t pixels, int64_t channels, const int32_t* v, int8_t
       const int64_t end = std::min(n, i + channels - channel);
       int8_t* to = y + pixel * y_stride + channel;
       channel += end - i;
-      for (; i < end; ++i) *to++ = results[index[i]];
+      for (; i < end; ++i) *to++ = static_cast<int8_t>(results[index[i]]);
       if (channel < channels) continue;
       channel = 0;
       ++pixel;
@@ -229,35 +246,51 @@ void output_block(int64_t pixels, int64_t channels, const int32_t* v, const Outp
 
 Requantizer::Requantizer(const Stages& s) : has_residual_(s.residual != nullptr), stages_(s) {
   if (has_residual_) residual_ = *s.residual;
-  const auto& c = s.channel;
+  if (s.table != nullptr) {
+    // fp32 gives indices in units of 2^-4, off by less than one unit. Where they are next to a tie between two indices,
+    // and these have other results, the stages decide.
+    if (s.table->factor() <= 0 || !set_factors(s, s.table->factor(), kIndexUnit)) return;
+    const double inner = s.table->factor() * kIndexUnit * (has_residual_ ? 1.0 : 0.5);
+    if (inner >= 0.2 || residual_reach_ >= 0x1p12 || farthest_ + residual_reach_ >= 0x1p26) return;
+    margin_ = 1;
+    constant_ = static_cast<float>(kTableLimit * kIndexUnit + kIndexUnit / 2 + 1);
+    usable_ = true;
+    return;
+  }
   const OutputStage& out = s.output;
-  if (out.multiplier <= 0 || !within(out.zero_point, 255) || out.shift > 62 || c.shift > 62) return;
-  if (!c.bypass && (c.shift != c.shift_negative || c.multiplier == nullptr)) return;
+  if (out.multiplier <= 0 || !within(out.zero_point, 255) || out.shift > 62) return;
   const double out_factor = out.multiplier * power_of_two(-out.shift);
-  const double step = c.bypass ? 1.0 : power_of_two(-c.shift);
   constexpr double kUnit = 1 << kRequantizeBits;
-  // Nothing may saturate before the last step, and acc + bias must fit int32.
+  if (!set_factors(s, out_factor, kUnit) || farthest_ + residual_reach_ + 1024 >= 0x1p31 / kUnit) return;
+  set_output(s, out_factor);
+}
+
+// False where something may saturate before the last step, or acc + bias leave int32.
+bool Requantizer::set_factors(const Stages& s, double out_factor, double unit) {
+  const ChannelStage& c = s.channel;
+  if (c.shift > 62 || (!c.bypass && (c.shift != c.shift_negative || c.multiplier == nullptr))) return false;
+  const double step = c.bypass ? 1.0 : power_of_two(-c.shift);
   constexpr double kLimit = 0x1p31 - 2;
-  double farthest = 0;  // of all results that can be
   factors_.resize(static_cast<size_t>(s.channels));
   for (int64_t i = 0; i < s.channels; ++i) {
-    if (c.minus_weight_zero != nullptr && c.minus_weight_zero[i] != 0) return;
+    if (c.minus_weight_zero != nullptr && c.minus_weight_zero[i] != 0) return false;
     const auto t = static_cast<double>(std::max(std::abs(s.least[i] + c.bias[i]), std::abs(s.largest[i] + c.bias[i])));
     const double factor = c.bypass ? 1.0 : c.multiplier[i] * step;
-    if (t >= kLimit || t * std::abs(factor) >= kLimit) return;
-    farthest = std::max(farthest, t * std::abs(factor) * out_factor);
-    factors_[static_cast<size_t>(i)] = static_cast<float>(factor * out_factor * kUnit);
+    if (t >= kLimit || t * std::abs(factor) >= kLimit) return false;
+    farthest_ = std::max(farthest_, t * std::abs(factor) * out_factor);
+    factors_[static_cast<size_t>(i)] = static_cast<float>(factor * out_factor * unit);
   }
-  double residual_reach = 0;
-  if (has_residual_) {
-    if (!within(residual_.offset, 65535) || residual_.shift > 62) return;
-    const double factor = residual_.multiplier * power_of_two(-residual_.shift);
-    const double largest = (128.0 + std::abs(static_cast<double>(residual_.offset))) * std::abs(factor);
-    if (largest >= kLimit) return;
-    residual_factor_ = static_cast<float>(factor * out_factor * kUnit);
-    residual_reach = largest * out_factor;
-  }
-  if (farthest + residual_reach + 1024 >= 0x1p31 / kUnit) return;
+  if (!has_residual_) return true;
+  if (!within(residual_.offset, 65535) || residual_.shift > 62) return false;
+  const double factor = residual_.multiplier * power_of_two(-residual_.shift);
+  const double largest = (128.0 + std::abs(static_cast<double>(residual_.offset))) * std::abs(factor);
+  residual_factor_ = static_cast<float>(factor * out_factor * unit);
+  residual_reach_ = largest * out_factor;
+  return largest < kLimit;
+}
+
+void Requantizer::set_output(const Stages& s, double out_factor) {
+  const OutputStage& out = s.output;
   const auto bound = [&](int64_t v) {
     return output_stage(sat32(v), out.multiplier, out.shift, out.zero_point, out.zero_point_first);
   };
@@ -266,14 +299,54 @@ Requantizer::Requantizer(const Stages& s) : has_residual_(s.residual != nullptr)
   // What a result that is not clamped can be moved by: inner roundings of the stages, half a unit of the result each;
   // those of fp32 (of the accumulator and its factor; of its sum with the constant; the same for the residual); and the
   // conversion to an integer.
+  constexpr int32_t kUnit = 1 << kRequantizeBits;
   const double result = 130, reach = result + std::abs(static_cast<double>(out.zero_point));
   const double inner = out_factor * (has_residual_ ? 1.0 : 0.5);
-  const double share = reach + residual_reach;  // the accumulator's
-  const double rounded = 2 * share + (has_residual_ ? share + result + residual_reach : 0) + result;
-  const double moved = inner + 0x1p-24 * 1.01 * rounded + 1 / kUnit;
+  const double share = reach + residual_reach_;  // the accumulator's
+  const double rounded = 2 * share + (has_residual_ ? share + result + residual_reach_ : 0) + result;
+  const double moved = inner + 0x1p-24 * 1.01 * rounded + 1.0 / kUnit;
   if (moved >= 0.1) return;
   margin_ = static_cast<int32_t>(std::ceil(moved * kUnit));
+  constant_ = static_cast<float>(out.zero_point * kUnit + kUnit / 2 + margin_);
   usable_ = true;
+}
+
+int8_t Requantizer::look_up_exactly(int64_t channel, int32_t acc, const int8_t* residual) const {
+  const ChannelStage& c = stages_.channel;
+  const int32_t multiplier = c.multiplier == nullptr ? 1 : c.multiplier[channel];
+  int64_t v =
+      channel_stage(static_cast<int64_t>(acc) + c.bias[channel], multiplier, c.shift, c.shift_negative, c.bypass);
+  if (residual != nullptr)
+    v = sat32(v + sat32(operand_stage(*residual, residual_.offset, residual_.multiplier, residual_.shift)));
+  return stages_.table->exact(v);
+}
+
+void Requantizer::look_up(const RequantizeBlock& all, int64_t channel) const {
+  constexpr int64_t kValues = 1024;
+  uint32_t index[kValues];
+  RequantizeBlock b = all;
+  const int64_t step = kValues / b.channels;
+  const uint16_t* results = stages_.table->results();
+  const auto doubt = static_cast<uint32_t>(2 * margin_);
+  for (int64_t first = 0; first < all.pixels; first += step) {
+    b.pixels = std::min(step, all.pixels - first);
+    b.acc = all.acc + first * b.channels;
+    if (all.residual != nullptr) b.residual = all.residual + first * b.residual_stride;
+    rows().requantize_table(b, TableOutput::last() * kIndexUnit + kIndexUnit - 1, index);
+    for (int64_t p = 0; p < b.pixels; ++p) {
+      const uint32_t* at = index + p * b.channels;
+      int8_t* y = all.y + (first + p) * b.y_stride;
+      const int8_t* residual = all.residual == nullptr ? nullptr : b.residual + p * b.residual_stride;
+      const int64_t channels = b.channels;  // locals, which stores of bytes cannot change
+      for (int64_t c = 0; c < channels; ++c) {
+        const uint16_t result = results[at[c] / kIndexUnit];
+        const bool doubtful = (result >> 8) != 0 && at[c] % kIndexUnit <= doubt;
+        y[c] = doubtful
+                   ? look_up_exactly(channel + c, b.acc[p * channels + c], residual == nullptr ? nullptr : residual + c)
+                   : static_cast<int8_t>(result);
+      }
+    }
+  }
 }
 
 void Requantizer::exact_row(int64_t channel, int64_t channels, const int32_t* acc, const int8_t* residual,
@@ -302,13 +375,13 @@ void Requantizer::run(int64_t pixels, int64_t channel, int64_t channels, const i
   b.residual_stride = residual_stride;
   b.residual_offset = residual_.offset;
   b.residual_factor = residual_factor_;
-  constexpr int32_t kUnit = 1 << kRequantizeBits;
-  b.constant = static_cast<float>(stages_.output.zero_point * kUnit + kUnit / 2 + margin_);
+  b.constant = constant_;
   b.margin = margin_;
   b.low = low_;
   b.high = high_;
   b.y = y;
   b.y_stride = y_stride;
+  if (stages_.table != nullptr) return look_up(b, channel);
   const auto exact = [&](int64_t p) {
     exact_row(channel, channels, acc + p * channels, residual == nullptr ? nullptr : residual + p * residual_stride,
               y + p * y_stride);

@@ -6,10 +6,13 @@
 // and half tensors have rows `stride` elements apart. Outputs may be the same array as an input of the same type.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace openrknn::npu {
+
+struct RequantizeBlock;
 
 // ---- int8 tasks: accumulators and v are int32 ----
 
@@ -66,9 +69,16 @@ class TableOutput {
   TableOutput(const int16_t* table, int32_t index_scale, int32_t index_shift, const OutputStage& stage);
   void run(int64_t pixels, int64_t channels, const int32_t* v, int8_t* y, int64_t y_stride) const;
 
+  double factor() const { return factor_; }  // from v to an index
+  // Results as bytes; bit 8 is set where a neighbouring index has another result. Indices count from 0.
+  const uint16_t* results() const { return results_.data(); }
+  int8_t exact(int64_t v) const;
+  static uint32_t last();  // index
+
  private:
+  int32_t index_scale_ = 1, index_shift_ = 0;
   double factor_ = 0;
-  std::vector<int8_t> results_;
+  std::vector<uint16_t> results_;
 };
 
 // All stages of a convolution behind its accumulators, in one pass: channel stage, residual, clamp, output stage. fp32
@@ -83,6 +93,7 @@ class Requantizer {
     const OperandStage* residual = nullptr;
     bool clamps = false;
     int64_t low = 0, high = 0;
+    const TableOutput* table = nullptr;  // instead of clamp and output stage; outlives the Requantizer
     OutputStage output;
   };
 
@@ -97,6 +108,10 @@ class Requantizer {
            int64_t residual_stride, int8_t* y, int64_t y_stride) const;
 
  private:
+  bool set_factors(const Stages& stages, double out_factor, double unit);
+  void set_output(const Stages& stages, double out_factor);
+  void look_up(const RequantizeBlock& block, int64_t channel) const;
+  int8_t look_up_exactly(int64_t channel, int32_t acc, const int8_t* residual) const;
   void exact_row(int64_t channel, int64_t channels, const int32_t* acc, const int8_t* residual, int8_t* y) const;
 
   bool usable_ = false;
@@ -104,7 +119,8 @@ class Requantizer {
   Stages stages_;
   OperandStage residual_;
   std::vector<float> factors_;
-  float residual_factor_ = 0;
+  double farthest_ = 0, residual_reach_ = 0;  // of results
+  float residual_factor_ = 0, constant_ = 0;
   int32_t margin_ = 0;
   int8_t low_ = 0, high_ = 0;
 };

@@ -31,6 +31,8 @@ constexpr int kRequantizeBits = 16;
 
 struct RowKernels {
   void (*requantize)(const RequantizeBlock&);
+  // index [pixels][channels] = u clamped to [0, limit]. Takes the block's operands, factors and constant, nothing else.
+  void (*requantize_table)(const RequantizeBlock&, uint32_t limit, uint32_t* index);
   // v = sat32(rne(t * c, s)), t = acc + bias + b * sum. `b`, `sums` may be nullptr; sums_step 0 (one for all) or 1.
   // scale, scale_negative: 2^-shift of non-negative and of negative products.
   void (*channel)(int64_t n, const int32_t* acc, const int32_t* bias, const int32_t* b, const int32_t* sums,

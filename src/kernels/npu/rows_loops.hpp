@@ -146,15 +146,16 @@ int64_t narrow_row(int64_t n, const float* v, uint16_t* y) {
   return overflows;
 }
 
-template <int64_t kChannels>
+template <int kBytes>
 inline void max_piece(int64_t taps, const int64_t* offsets, const int8_t* x, int8_t* y) {
-  int8_t best[kChannels];
-  for (int64_t c = 0; c < kChannels; ++c) best[c] = x[offsets[0] + c];
+  typedef int8_t Bytes __attribute__((vector_size(kBytes)));
+  Bytes best, next;
+  memcpy(&best, x + offsets[0], sizeof best);
   for (int64_t tap = 1; tap < taps; ++tap) {
-    const int8_t* from = x + offsets[tap];
-    for (int64_t c = 0; c < kChannels; ++c) best[c] = from[c] > best[c] ? from[c] : best[c];
+    memcpy(&next, x + offsets[tap], sizeof next);
+    best = next > best ? next : best;
   }
-  for (int64_t c = 0; c < kChannels; ++c) y[c] = best[c];
+  memcpy(y, &best, sizeof best);
 }
 
 void max_row(int64_t pixels, int64_t n, int64_t taps, const int64_t* offsets, const int8_t* x, int64_t x_step,
@@ -164,7 +165,11 @@ void max_row(int64_t pixels, int64_t n, int64_t taps, const int64_t* offsets, co
     for (; c + 64 <= n; c += 64) max_piece<64>(taps, offsets, x + c, y + c);
     for (; c + 16 <= n; c += 16) max_piece<16>(taps, offsets, x + c, y + c);
     for (; c + 8 <= n; c += 8) max_piece<8>(taps, offsets, x + c, y + c);
-    for (; c < n; ++c) max_piece<1>(taps, offsets, x + c, y + c);
+    for (; c < n; ++c) {
+      int8_t best = x[offsets[0] + c];
+      for (int64_t tap = 1; tap < taps; ++tap) best = x[offsets[tap] + c] > best ? x[offsets[tap] + c] : best;
+      y[c] = best;
+    }
   }
 }
 
@@ -188,6 +193,25 @@ inline __m512i requantize_vector(const RequantizeBlock& b, __mmask16 valid, int6
     z = _mm512_fmadd_ps(_mm512_maskz_mov_ps(kAll ? 0xFFFF : valid, e), _mm512_set1_ps(b.residual_factor), z);
   }
   return _mm512_cvtps_epi32(z);
+}
+
+template <bool kResidual>
+void table_rows(const RequantizeBlock& b, uint32_t limit, uint32_t* index) {
+  for (int64_t p = 0; p < b.pixels; ++p, index += b.channels) {
+    const int32_t* acc = b.acc + p * b.channels;
+    const int8_t* residual = kResidual ? b.residual + p * b.residual_stride : nullptr;
+    for (int64_t c = 0; c < b.channels; c += 16) {
+      const __mmask16 valid = b.channels - c >= 16 ? 0xFFFF : static_cast<__mmask16>((1U << (b.channels - c)) - 1);
+      const __m512i u = requantize_vector<kResidual, false>(b, valid, c, acc, residual);
+      const __m512i x =
+          _mm512_min_epi32(_mm512_max_epi32(u, _mm512_setzero_si512()), _mm512_set1_epi32(static_cast<int32_t>(limit)));
+      if (valid == 0xFFFF) {
+        _mm512_storeu_si512(index + c, x);
+      } else {
+        _mm512_mask_storeu_epi32(index + c, valid, x);
+      }
+    }
+  }
 }
 
 inline bool any_doubt(__m512i least, int32_t margin) {
@@ -277,7 +301,30 @@ void requantize_rows(const RequantizeBlock& b) {
     }
   }
 }
+
+template <bool kResidual>
+void table_rows(const RequantizeBlock& b, uint32_t limit, uint32_t* index) {
+  for (int64_t p = 0; p < b.pixels; ++p, index += b.channels) {
+    const int32_t* acc = b.acc + p * b.channels;
+    const int8_t* residual = kResidual ? b.residual + p * b.residual_stride : nullptr;
+    for (int64_t c = 0; c < b.channels; ++c) {
+      float z = static_cast<float>(acc[c] + b.bias[c]) * b.factor[c] + b.constant;
+      if constexpr (kResidual) z += static_cast<float>(residual[c] + b.residual_offset) * b.residual_factor;
+      const auto u = static_cast<int32_t>(z);
+      const auto top = static_cast<int32_t>(limit);
+      index[c] = static_cast<uint32_t>(u < 0 ? 0 : u > top ? top : u);
+    }
+  }
+}
 #endif
+
+void requantize_table(const RequantizeBlock& b, uint32_t limit, uint32_t* index) {
+  if (b.residual == nullptr) {
+    table_rows<false>(b, limit, index);
+  } else {
+    table_rows<true>(b, limit, index);
+  }
+}
 
 void requantize_block(const RequantizeBlock& b) {
   if (b.residual == nullptr) {
@@ -287,9 +334,9 @@ void requantize_block(const RequantizeBlock& b) {
   }
 }
 
-constexpr RowKernels kLoops = {requantize_block, channel_row, operand_row,  table_index_row, prelu_row,
-                               clamp_row,        output_row,  quantize_row, dequantize_row,  widen_row,
-                               narrow_row,       max_row,     sum_row};
+constexpr RowKernels kLoops = {requantize_block, requantize_table, channel_row, operand_row,  table_index_row,
+                               prelu_row,        clamp_row,        output_row,  quantize_row, dequantize_row,
+                               widen_row,        narrow_row,       max_row,     sum_row};
 
 }  // namespace
 }  // namespace openrknn::npu
