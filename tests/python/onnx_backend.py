@@ -31,8 +31,12 @@ VENDOR_OPERATORS = frozenset("""
     PRelu ReduceMax ReduceMean ReduceMin ReduceSum Relu Reshape Resize ReverseSequence RoiAlign ScatterND Sigmoid Slice
     Softmax Softplus SpaceToDepth Split Sqrt Sub Tanh Tile Transpose Where""".split())
 
-# What the project leaves out on purpose: domains of training and classical models, and values that are no numbers.
-FOREIGN_DOMAINS = ("ai.onnx.preview.training.", "ai.onnx.ml.")
+# What the project leaves out on purpose: domains of training, previews and classical models, results that no two runs
+# share, and values that are no numbers.
+FOREIGN_DOMAINS = ("ai.onnx.preview.", "ai.onnx.ml.")
+RANDOM_OPERATORS = frozenset(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+                              "RandomUniformLike"))
+CONTAINER_OPERATORS = {"sequence": ("Sequence", "SplitToSequence", "ConcatFromSequence"), "optional": ("Optional",)}
 FOREIGN_TYPES = frozenset(onnx.TensorProto.DataType.Value(name) for name in onnx.TensorProto.DataType.keys()
                           if name.startswith(("STRING", "COMPLEX", "FLOAT8", "FLOAT4", "INT4", "UINT4", "INT2", "UINT2")))
 
@@ -55,6 +59,11 @@ def foreign(model, operators):
     for name in operators:
         if name.startswith(FOREIGN_DOMAINS):
             return name.rsplit(".", 1)[0]
+    if RANDOM_OPERATORS.intersection(operators):
+        return "random"
+    for kind, prefixes in CONTAINER_OPERATORS.items():
+        if any(name.startswith(prefixes) for name in operators):
+            return kind
     infos = [*model.graph.input, *model.graph.output, *model.graph.value_info]
     types = {info.type.tensor_type.elem_type for info in infos if info.type.WhichOneof("value") == "tensor_type"}
     types |= {tensor.data_type for tensor in model.graph.initializer}

@@ -29,6 +29,7 @@ class Folder:
         model = onnx.shape_inference.infer_shapes(model)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
+        options.intra_op_num_threads = 1
         expected = onnxruntime.InferenceSession(model.SerializeToString(), options,
                                                 providers=["CPUExecutionProvider"]).run(None, given)
         data = self.root / name / "test_data_set_0"
