@@ -117,6 +117,8 @@ void BufferPlanner::lay_out() {
   }
 }
 
+// Inputs and outputs are the application's memory (sdk.md 7.4): they lie behind the intermediate tensors, which alone
+// are planned.
 Status BufferPlanner::plan() {
   auto& program = l_.program_;
   const int steps = static_cast<int>(program.tasks.size());
@@ -129,10 +131,24 @@ Status BufferPlanner::plan() {
     b.last_task = std::max(last_[t], b.first_task);
     requests[static_cast<size_t>(desc.buffer)] = {b.size, b.first_task + 1, std::min(b.last_task, steps) + 1};
   }
+  std::vector<bool> apart(requests.size(), false);
+  for (const auto* ports : {&program.inputs, &program.outputs}) {
+    for (const model::Port& port : *ports) {
+      const int buffer = program.tensor(port.tensor).buffer;
+      if (buffer != model::kNone) apart[static_cast<size_t>(buffer)] = true;
+    }
+  }
+  for (size_t i = 0; i < requests.size(); ++i) {
+    if (apart[i]) requests[i].size = 0;
+  }
   OPENRKNN_TRY(const plan::Plan made, plan::make_plan(requests, l_.target_.buffer_alignment, l_.options_.memory_plan));
-  for (size_t i = 0; i < program.buffers.size(); ++i) program.buffers[i].offset = made.offsets[i];
-  program.arena_size = made.size;
-  program.arena_lower_bound = made.lower_bound;
+  int64_t end = made.size;
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    program.buffers[i].offset = apart[i] ? end : made.offsets[i];
+    if (apart[i]) end += program.buffers[i].size;
+  }
+  program.arena_size = end;
+  program.arena_lower_bound = end - made.size + made.lower_bound;
   return {};
 }
 
