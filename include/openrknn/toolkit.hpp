@@ -292,9 +292,10 @@ struct ProgramReport {
   std::vector<TaskReport> tasks;
   int64_t weights = 0;      // bytes of constants
   int64_t internal = 0;     // bytes of the arena, inputs and outputs apart
-  int64_t lower_bound = 0;  // what no plan can be below, in this order of execution
-  int64_t io = 0;           // bytes of inputs and outputs
-  std::string provenance;   // JSON text
+  int64_t lower_bound = 0;  // what no plan can be below, in this order of execution: the largest sum of live bytes
+  bool plan_is_smallest = false;  // internal is the lower bound, or a complete search has shown that no plan is smaller
+  int64_t io = 0;                 // bytes of inputs and outputs
+  std::string provenance;         // JSON text
 };
 
 struct PreflightNode {

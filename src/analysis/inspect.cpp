@@ -80,6 +80,7 @@ void add_memory(const model::Program& program, toolkit::ProgramReport& report) {
   }
   report.internal = covered(std::move(inner));
   report.lower_bound = largest_live(inner_buffers, static_cast<int>(program.tasks.size()));
+  report.plan_is_smallest = program.arena_lower_bound == program.arena_size;
   report.weights = program.weights ? static_cast<int64_t>(program.weights->bytes().size()) : 0;
 }
 

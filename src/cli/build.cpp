@@ -138,9 +138,7 @@ void print_summary(const BuildPlan& plan, const std::string& output, const tk::P
               macs == 0 ? 100.0 : 100.0 * static_cast<double>(npu_macs) / static_cast<double>(macs));
   std::printf("  file      %s, weights %s\n", bytes_text(ignored ? 0 : size).c_str(),
               bytes_text(report.weights).c_str());
-  std::printf("  memory    internal %s (no plan can be below %s), inputs and outputs %s\n",
-              bytes_text(report.internal).c_str(), bytes_text(report.lower_bound).c_str(),
-              bytes_text(report.io).c_str());
+  std::printf("  memory    %s\n", memory_text(report).c_str());
 }
 
 int work(const BuildArguments& a) {

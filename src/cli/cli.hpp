@@ -54,6 +54,8 @@ tk::Result<std::vector<tk::ChannelValues>> parse_channel_list(const std::string&
 tk::Result<tk::DataLayout> parse_layout(const std::string& text);
 std::string shape_text(const std::vector<int64_t>& shape);
 std::string bytes_text(int64_t bytes);
+// "internal 20.06 KiB (no plan is smaller), inputs and outputs 192 B".
+std::string memory_text(const tk::ProgramReport& report);
 
 // A table with aligned columns on stdout. Columns named in `right` are aligned to the right.
 class Table {

@@ -170,6 +170,16 @@ std::string bytes_text(int64_t bytes) {
   return std::to_string(bytes) + " B";
 }
 
+std::string memory_text(const tk::ProgramReport& report) {
+  std::string plan = "no plan is smaller";
+  if (report.plan_is_smallest && report.internal > report.lower_bound) {
+    plan = "at most " + bytes_text(report.lower_bound) + " are live at once; proved: no plan is smaller";
+  } else if (!report.plan_is_smallest) {
+    plan = "no plan can be below " + bytes_text(report.lower_bound);
+  }
+  return "internal " + bytes_text(report.internal) + " (" + plan + "), inputs and outputs " + bytes_text(report.io);
+}
+
 namespace {
 
 // The end of a long name tells more than its beginning; JSON has all of it.

@@ -35,9 +35,7 @@ int inspect_program(const InspectArguments& a) {
                format("%.3f", static_cast<double>(t.macs) * 1e-6), bytes_text(t.bytes), t.reason});
   }
   table.print();
-  std::printf("memory  weights %s, internal %s (no plan can be below %s), inputs and outputs %s\n",
-              bytes_text(report.weights).c_str(), bytes_text(report.internal).c_str(),
-              bytes_text(report.lower_bound).c_str(), bytes_text(report.io).c_str());
+  std::printf("memory  weights %s, %s\n", bytes_text(report.weights).c_str(), memory_text(report).c_str());
   return kDone;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "plan/arena.hpp"
+#include "plan/exhaustive.hpp"
 #include "plan/search.hpp"
 
 namespace openrknn::plan {
@@ -163,7 +164,31 @@ Arena search_below(const std::vector<Request>& requests, Arena best, int64_t bou
   return best;
 }
 
-Arena optimal(const std::vector<Request>& requests, int64_t bound, int64_t alignment) {
+// Placements that the complete search may try: well under a second.
+int64_t exhaustive_budget(const std::vector<Request>& requests) {
+  const auto n = static_cast<int64_t>(requests.size()) + 1;
+  return std::clamp<int64_t>(60'000'000 / (n * 8), 1000, 200'000);
+}
+
+// Takes a smaller plan for as long as the complete search finds one; raises the bound to the plan's size when it shows
+// that there is none.
+Arena settle(const std::vector<Request>& requests, Arena best, int64_t& bound, int64_t alignment) {
+  while (best.size() > bound) {
+    const int64_t budget = exhaustive_budget(requests);
+    const Exhausted exhausted = exhaust(requests, best.size() - alignment, budget);
+    if (exhausted.verdict == Verdict::kFound) {
+      best = Arena(requests);
+      for (size_t i : by_start(requests)) best.place(i, exhausted.offsets[i]);
+      continue;
+    }
+    if (exhausted.verdict == Verdict::kImpossible || impossible(requests, best.size() - alignment, budget))
+      bound = best.size();
+    break;
+  }
+  return best;
+}
+
+Arena optimal(const std::vector<Request>& requests, int64_t& bound, int64_t alignment) {
   Arena best = closest_gap(requests, by_start(requests));
   for (Arena& other :
        std::array<Arena, 3>{closest_gap(requests, by_size(requests)), lowest_address(requests, by_lifetime(requests)),
@@ -171,10 +196,11 @@ Arena optimal(const std::vector<Request>& requests, int64_t bound, int64_t align
     if (other.size() < best.size()) best = std::move(other);
   }
   best = hill_climb(requests, std::move(best), bound);
-  return search_below(requests, std::move(best), bound, alignment);
+  best = search_below(requests, std::move(best), bound, alignment);
+  return settle(requests, std::move(best), bound, alignment);
 }
 
-Arena run(const std::vector<Request>& requests, Strategy strategy, int64_t bound, int64_t alignment) {
+Arena run(const std::vector<Request>& requests, Strategy strategy, int64_t& bound, int64_t alignment) {
   switch (strategy) {
     case Strategy::kBestFit:
       return closest_gap(requests, by_start(requests));

@@ -20,7 +20,8 @@ enum class Strategy { kBestFit, kGreedyBySize, kGreedyByLifetime, kSlowPeakGrowt
 struct Plan {
   std::vector<int64_t> offsets;  // one a request, multiples of the alignment
   int64_t size = 0;              // bytes in all
-  int64_t lower_bound = 0;       // the largest sum of aligned live bytes at any step
+  int64_t lower_bound = 0;       // no plan is smaller: the largest sum of aligned live bytes at any step, or, where the
+                                 // search of Optimal has proved it, the plan's own size
 };
 
 // "BestFit", ... as the config call spells them.

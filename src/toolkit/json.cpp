@@ -98,6 +98,7 @@ std::string to_json(const ProgramReport& report) {
   json["memory"] = {{"weights", report.weights},
                     {"internal", report.internal},
                     {"lower_bound", report.lower_bound},
+                    {"plan_is_smallest", report.plan_is_smallest},
                     {"io", report.io}};
   Json provenance = Json::parse(report.provenance, nullptr, false);
   json["provenance"] = provenance.is_discarded() ? Json(report.provenance) : std::move(provenance);
