@@ -6,6 +6,7 @@
 #include "npu/compile.hpp"
 #include "ops/registry.hpp"
 #include "opt/pass.hpp"
+#include "quant/embedded.hpp"
 #include "quant/placement.hpp"
 #include "target/target.hpp"
 
@@ -61,6 +62,7 @@ Result<toolkit::PreflightReport> preflight(const Graph& source, const std::strin
                                            const std::string& dtype) {
   OPENRKNN_TRY(const target::Target* target, target::find(target_name));
   Graph graph = source;
+  OPENRKNN_CHECK_OK(quant::absorb_quantization(graph));
   opt::OptimizeOptions options;
   options.capabilities = npu::capabilities(*target);
   options.check_golden = false;

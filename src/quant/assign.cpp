@@ -7,6 +7,7 @@
 #include <set>
 
 #include "quant/calibration.hpp"
+#include "quant/embedded.hpp"
 #include "quant/rules.hpp"
 #include "quant/weights.hpp"
 
@@ -114,6 +115,20 @@ Status assign_params(Graph& graph, const Placement& placement, const Ranges& ran
     graph.value(w).quant = weight_params(*weights, per_layer ? -1 : (channel_axis_last ? 1 : 0));
   }
   return {};
+}
+
+std::vector<std::string> without_range(const Graph& graph, const Placement& placement, const Ranges& ranges) {
+  SharedRanges shared;
+  share_ranges(graph, placement, shared);
+  std::set<ValueId> known;
+  for (const auto& [id, range] : ranges) {
+    if (range.seen) known.insert(shared.root(id));
+  }
+  std::vector<std::string> names;
+  for (const ValueId id : int8_values(graph, placement)) {
+    if (!is_weight(graph, id) && !known.contains(shared.root(id))) names.push_back(graph.value(id).name);
+  }
+  return names;
 }
 
 std::vector<std::string> crowded_concats(const Graph& graph, const Placement& placement, const Ranges& ranges) {

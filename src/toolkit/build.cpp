@@ -15,6 +15,7 @@
 #include "npu/compile.hpp"
 #include "opt/pass.hpp"
 #include "plan/planner.hpp"
+#include "quant/embedded.hpp"
 #include "toolkit/convert.hpp"
 
 namespace openrknn::facade {
@@ -78,8 +79,9 @@ Status check_bgr(const toolkit::Config& config, const Infos& inputs) {
   return {};
 }
 
+// `embedded`: the model brings ranges itself.
 Result<std::optional<SampleReader>> open_samples(const Infos& inputs, const toolkit::Config& config,
-                                                 const std::string& dataset) {
+                                                 const std::string& dataset, bool embedded) {
   if (inputs.empty()) return std::optional<SampleReader>(SampleReader::empty());
   if (!dataset.empty()) {
     OPENRKNN_TRY(SampleReader reader, SampleReader::open(dataset, inputs, config));
@@ -87,7 +89,7 @@ Result<std::optional<SampleReader>> open_samples(const Infos& inputs, const tool
   }
   const bool quantized = config.dtype != "fp16" || std::any_of(config.layer_dtype.begin(), config.layer_dtype.end(),
                                                                [](const auto& l) { return l.second != "fp16"; });
-  if (!quantized) return std::optional<SampleReader>{};
+  if (!quantized || embedded) return std::optional<SampleReader>{};
   return Error{ErrorCode::kInvalidArgument, "no calibration list", "--dataset",
                "int8 ranges come from sample inputs and none were given",
                "give --dataset LIST.txt (one sample a line), or build with --dtype fp16"};
@@ -126,6 +128,22 @@ npu::CompileOptions compile_options(const toolkit::Config& config, const Infos& 
     options.normalization[info.name] = {fill(mean, m, 0.0F), fill(std_dev, s, 1.0F)};
   }
   return options;
+}
+
+// Measured over the samples, as far as the model does not bring them.
+Result<quant::Ranges> ranges_of(const Graph& graph, const quant::Placement& placement,
+                                std::optional<SampleReader>& samples, const quant::EmbeddedRanges& embedded) {
+  quant::Ranges ranges;
+  if (samples) {
+    const auto next = [&]() -> Result<std::optional<eval::Tensors>> { return samples->next(); };
+    OPENRKNN_TRY(ranges, quant::calibrate(graph, next, static_cast<int64_t>(samples->count())));
+  }
+  if (!embedded.empty()) quant::apply_embedded(graph, embedded, ranges);
+  const auto missing = quant::without_range(graph, placement, ranges);
+  if (samples || missing.empty()) return ranges;
+  return Error{ErrorCode::kInvalidArgument, "no calibration list", "--dataset",
+               "the model's own quantization gives no range for " + join_names(missing, kMaxNamed),
+               "give --dataset LIST.txt (one sample a line), or build with --dtype fp16"};
 }
 
 void warn(std::vector<std::string>& warnings, std::string text) {
@@ -167,13 +185,14 @@ Result<model::Program> build(const std::string& path, const import::Imported& im
   OPENRKNN_CHECK_OK(check_bgr(config, inputs));
   OPENRKNN_TRY(const ChannelMap mean, match_channels(config.mean, inputs, "--mean"));
   OPENRKNN_TRY(const ChannelMap std_dev, match_channels(config.std_dev, inputs, "--std"));
-  OPENRKNN_TRY(std::optional<SampleReader> samples, open_samples(inputs, config, dataset));
+  Graph graph = imported.graph;
+  OPENRKNN_TRY(const quant::EmbeddedRanges embedded, quant::absorb_quantization(graph));
+  OPENRKNN_TRY(std::optional<SampleReader> samples, open_samples(inputs, config, dataset, !embedded.empty()));
   Tensors first_sample;
   if (samples) {
     OPENRKNN_TRY(first_sample, samples->read(0));
   }
 
-  Graph graph = imported.graph;
   OPENRKNN_TRY(const opt::OptimizeReport report, run_passes(graph, *target, config, first_sample));
   for (const std::string& rule : report.rolled_back)
     warnings.push_back("rewrite rolled back: " + rule);  // logged there
@@ -184,9 +203,8 @@ Result<model::Program> build(const std::string& path, const import::Imported& im
   }
   const bool quantized = std::any_of(placement.nodes.begin(), placement.nodes.end(),
                                      [](const auto& n) { return n.second.format == quant::Format::kInt8; });
-  if (quantized && samples) {
-    const auto next = [&]() -> Result<std::optional<eval::Tensors>> { return samples->next(); };
-    OPENRKNN_TRY(const quant::Ranges ranges, quant::calibrate(graph, next, static_cast<int64_t>(samples->count())));
+  if (quantized && (samples || !embedded.empty())) {
+    OPENRKNN_TRY(const quant::Ranges ranges, ranges_of(graph, placement, samples, embedded));
     OPENRKNN_CHECK_OK(quant::assign_params(graph, placement, ranges, config.method));
     for (const std::string& text : quant::crowded_concats(graph, placement, ranges)) warn(warnings, text);
   }

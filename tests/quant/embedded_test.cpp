@@ -1,0 +1,98 @@
+#include "quant/embedded.hpp"
+
+#include <gtest/gtest.h>
+
+#include "ir/text.hpp"
+#include "ops/registry.hpp"
+
+namespace openrknn::quant {
+namespace {
+
+Graph typed(std::string_view text) {
+  auto graph = parse_graph(text);
+  if (!graph.ok()) {
+    ADD_FAILURE() << graph.error().message();
+    return {};
+  }
+  const auto inferred = ops::infer_all(*graph);
+  EXPECT_TRUE(inferred.ok()) << (inferred.ok() ? "" : inferred.error().message());
+  return *graph;
+}
+
+std::vector<std::string> operators(const Graph& graph) {
+  std::vector<std::string> ops;
+  for (const NodeId id : graph.nodes()) ops.push_back(graph.node(id).op);
+  return ops;
+}
+
+TEST(Embedded, PairsBecomeRanges) {
+  Graph graph = typed(R"(graph "g" {
+    input %x: float32[1,2,4,4]
+    const %s: float32[] = {0.5}
+    const %z: uint8[] = {0}
+    const %t: float32[] = {0.25}
+    const %y: int8[] = {-28}
+    const %w: float32[2,2,1,1] = seeded(7, -1, 1)
+    %xq = QuantizeLinear(%x, %t, %y)
+    %xd = DequantizeLinear(%xq, %t, %y)
+    %c = Conv(%xd, %w)
+    %cq = QuantizeLinear(%c, %s, %z)
+    %cd = DequantizeLinear(%cq, %s, %z)
+    output %cd
+  })");
+  const auto embedded = absorb_quantization(graph);
+  ASSERT_TRUE(embedded.ok());
+  EXPECT_EQ(operators(graph), (std::vector<std::string>{"Identity", "Conv", "Clip"}));
+  EXPECT_TRUE(ops::verify(graph).ok());
+  EXPECT_EQ(embedded->at("x").min, -25.0);
+  EXPECT_EQ(embedded->at("x").max, 38.75);
+  EXPECT_EQ(embedded->at("cd").min, 0.0);
+  EXPECT_EQ(embedded->at("c").max, 127.5);
+  EXPECT_FALSE(graph.find_value("s").has_value());
+  Ranges ranges;
+  apply_embedded(graph, *embedded, ranges);
+  EXPECT_EQ(ranges[*graph.find_value("x")].min, -25.0);
+  EXPECT_TRUE(ranges[*graph.find_value("w")].seen);
+}
+
+TEST(Embedded, WhatIsNoPairOfOneScaleStays) {
+  Graph graph = typed(R"(graph "g" {
+    input %x: float32[2,3]
+    const %s: float32[] = {0.5}
+    const %t: float32[] = {0.25}
+    const %many: float32[3] = {1, 2, 3}
+    const %wide: int16[] = {0}
+    %a = QuantizeLinear(%x, %s)
+    %b = DequantizeLinear(%a, %t)
+    %c = QuantizeLinear(%x, %many)
+    %d = DequantizeLinear(%c, %many)
+    %e = QuantizeLinear(%x, %s, %wide)
+    %f = DequantizeLinear(%e, %s, %wide)
+    output %b
+    output %d
+    output %f
+  })");
+  const auto embedded = absorb_quantization(graph);
+  ASSERT_TRUE(embedded.ok());
+  EXPECT_TRUE(embedded->empty());
+  EXPECT_EQ(graph.node_count(), 6U);
+}
+
+TEST(Embedded, AnAverageKeepsTheRange) {
+  Graph graph = typed(R"(graph "g" {
+    input %x: float32[1,1,2,2]
+    const %mean: float32[1,1,2,2] = {0.25, 0.25, 0.25, 0.25}
+    const %twice: float32[1,1,1,1] = {2}
+    %m = Conv(%x, %mean)
+    %t = Conv(%m, %twice)
+    output %t
+  })");
+  Ranges ranges;
+  apply_embedded(graph, {{"x", Range{1.0, 3.0, true, 0}}}, ranges);
+  EXPECT_EQ(ranges[*graph.find_value("m")].min, 0.0);
+  EXPECT_EQ(ranges[*graph.find_value("m")].max, 3.0);
+  EXPECT_FALSE(ranges[*graph.find_value("t")].seen);
+}
+
+}  // namespace
+}  // namespace openrknn::quant
