@@ -174,6 +174,8 @@ struct LoadOptions {
   std::vector<NamedShape> inputs;
   Tensors input_values;              // inputs that become constants
   std::vector<std::string> outputs;  // cut here; empty: the model's own
+  // Loops are written out, iteration by iteration, into at most so many nodes.
+  int64_t max_unrolled_nodes = 20'000;
 };
 
 // Values per channel of one input; an empty name takes the inputs in the model's order.

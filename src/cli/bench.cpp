@@ -45,6 +45,7 @@ Command add_bench(CLI::App& app) {
   sub->add_option("--input", a->feed.inputs, "[NAME=]FILE (default: seeded random data)")->allow_extra_args(false);
   sub->add_option("--repeat", a->repeat, "Run so many times (default: at least one second)")->check(whole_number(1));
   sub->add_flag("--per-task", a->per_task, "Show every task");
+  add_model_options(*sub, a->feed.source);
   add_common(*sub, a->common);
   return {sub, [a] { return work(*a); }};
 }

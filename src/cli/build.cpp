@@ -2,6 +2,7 @@
 
 #include "cli/cli.hpp"
 #include "cli/config_file.hpp"
+#include "cli/source_model.hpp"
 
 namespace openrknn::cli {
 namespace {
@@ -10,15 +11,12 @@ struct BuildArguments {
   Common common;
   std::string model, output, dataset, config_file;
   std::string target, dtype, algorithm, method, memory_plan, compute_order;
-  std::vector<std::string> inputs, input_values, outputs, mean, std_dev, bgr, layer_dtype, disabled;
+  ModelArguments source;
+  std::vector<std::string> inputs, outputs, mean, std_dev, bgr, layer_dtype, disabled;
   std::string dump_after, dump_dir, stop_after;
   int64_t max_samples = 0, max_rewrites = -1, batch = 0;
   int opt_level = -1;
 };
-
-tk::Error argument_error(const std::string& where, const std::string& why, const std::string& hint) {
-  return {tk::ErrorCode::kInvalidArgument, "cannot read an argument", where, why, hint};
-}
 
 // "NAME=REST" split at the last '=' for dtypes, which have none.
 tk::Status add_layer_dtypes(const std::vector<std::string>& arguments, tk::Config& config) {
@@ -27,31 +25,6 @@ tk::Status add_layer_dtypes(const std::vector<std::string>& arguments, tk::Confi
     if (equals == std::string::npos || equals == 0)
       return argument_error("--layer-dtype " + argument, "there is no NAME=", "write NAME=DTYPE");
     config.layer_dtype[argument.substr(0, equals)] = argument.substr(equals + 1);
-  }
-  return {};
-}
-
-// "NAME=FILE.npy" against the model's own input names, which may hold '='.
-tk::Status add_input_values(const std::string& model, const std::vector<std::string>& arguments,
-                            tk::LoadOptions& load) {
-  if (arguments.empty()) return {};
-  auto inputs = tk::model_inputs(model);
-  if (!inputs.ok()) return inputs.error();
-  for (const std::string& argument : arguments) {
-    size_t length = 0;
-    std::string known;
-    for (const auto& info : *inputs) {
-      known += (known.empty() ? "" : ", ") + info.name;
-      if (info.name.size() > length && argument.size() > info.name.size() && argument.starts_with(info.name) &&
-          argument[info.name.size()] == '=')
-        length = info.name.size();
-    }
-    if (length == 0)
-      return argument_error("--input-value " + argument, "no input of the model is named there",
-                            "write NAME=FILE.npy with one of: " + known);
-    auto tensor = tk::read_npy(argument.substr(length + 1));
-    if (!tensor.ok()) return tensor.error();
-    load.input_values.insert_or_assign(argument.substr(0, length), std::move(tensor).value());
   }
   return {};
 }
@@ -97,7 +70,7 @@ tk::Status apply_options(const BuildArguments& a, BuildPlan& plan) {
     if (!list->empty()) *values = std::move(list).value();
   }
   if (auto status = add_layer_dtypes(a.layer_dtype, c); !status.ok()) return status;
-  return add_input_values(plan.model, a.input_values, plan.load);
+  return apply_model_options(plan.model, a.source, plan.load);
 }
 
 // A file that is or claims to be a .rknn: what is wrong with it, or that it needs no build.
@@ -112,10 +85,7 @@ Files files_of(const BuildArguments& a, const BuildPlan& plan) {
   files.reads("MODEL", plan.model);
   files.reads("--config", a.config_file);
   files.reads_list("--dataset", plan.dataset);
-  for (const std::string& argument : a.input_values) {
-    for (size_t at = argument.find('='); at != std::string::npos; at = argument.find('=', at + 1))
-      files.reads("--input-value", argument.substr(at + 1));  // a name may hold '='
-  }
+  note_files(a.source, files);
   files.writes("--out", a.output);
   return files;
 }
@@ -180,7 +150,7 @@ Command add_build(CLI::App& app) {
   sub->add_option("--method", a->method, "Weight scales: channel (default), layer; later groupN");
   sub->add_option("--input", a->inputs, "NAME:D,D,... binds a shape, or cuts the model at an inner tensor")
       ->allow_extra_args(false);
-  sub->add_option("--input-value", a->input_values, "NAME=FILE.npy bakes a constant in")->allow_extra_args(false);
+  add_model_options(*sub, a->source);
   sub->add_option("--output", a->outputs, "Cut the model at this tensor")->allow_extra_args(false);
   sub->add_option("--mean", a->mean, "[NAME:]A,B,C is subtracted from the input")->allow_extra_args(false);
   sub->add_option("--std", a->std_dev, "[NAME:]A,B,C divides it then")->allow_extra_args(false);

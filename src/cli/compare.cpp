@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/cli.hpp"
+#include "cli/source_model.hpp"
 
 namespace openrknn::cli {
 namespace {
 
 struct CompareArguments {
   Common common;
+  ModelArguments source;
   std::string model, program, dataset;
   int64_t max_samples = std::numeric_limits<int64_t>::max();
   bool bgr = false;
@@ -64,6 +65,7 @@ int work(const CompareArguments& a) {
   files.reads("MODEL", a.model);
   files.reads("FILE", a.program);
   files.reads_list("--dataset", a.dataset);
+  note_files(a.source, files);
   CLI_CHECK_OK(apply(a.common, std::move(files)));
   CLI_TRY(tk::Program program, tk::Program::load(a.program));
   // Open dimensions of the model are those that the program was built with.
@@ -74,6 +76,7 @@ int work(const CompareArguments& a) {
         std::find_if(signature.begin(), signature.end(), [&](const auto& s) { return s.name == info.name; });
     if (it == signature.end() || it->shape != info.shape) load.inputs.push_back({info.name, info.shape});
   }
+  CLI_CHECK_OK(apply_model_options(a.model, a.source, load));
   CLI_TRY(const tk::Model full, tk::Model::load(a.model, load));
   for (const auto& output : program.outputs()) load.outputs.push_back(output.name);
   const bool cut = full.outputs().size() != load.outputs.size() ||
@@ -99,6 +102,7 @@ Command add_compare(CLI::App& app) {
   sub->add_option("--dataset", a->dataset, "List of samples, as for build")->required()->check(not_empty());
   sub->add_option("--max-samples", a->max_samples, "Use at most so many samples")->check(whole_number(1));
   sub->add_flag("--bgr", a->bgr, "Swap red and blue of pictures");
+  add_model_options(*sub, a->source);
   add_common(*sub, a->common);
   return {sub, [a] { return work(*a); }};
 }

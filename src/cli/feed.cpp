@@ -32,6 +32,7 @@ Files files_of(const FeedArguments& a) {
     for (size_t at = argument.find('='); at != std::string::npos; at = argument.find('=', at + 1))
       files.reads("--input", argument.substr(at + 1));  // a name may hold '='
   }
+  note_files(a.source, files);
   return files;
 }
 
@@ -40,6 +41,10 @@ tk::Result<Loaded> load_and_feed(const FeedArguments& a) {
   Loaded loaded;
   const bool random = a.seeded && a.inputs.empty();
   if (tk::is_program_file(a.file)) {
+    if (!a.source.input_values.empty() || a.source.max_unrolled >= 0) {
+      return argument_error("--input-value, --max-unrolled", "they are for source models, this is a .rknn",
+                            "leave them out");
+    }
     FEED_TRY(loaded.program, tk::Program::load(a.file));
     if (random) {
       loaded.inputs = tk::seeded_inputs(*loaded.program, kSeed);
@@ -49,14 +54,16 @@ tk::Result<Loaded> load_and_feed(const FeedArguments& a) {
     FEED_TRY(loaded.inputs, tk::load_inputs(files, loaded.program->inputs(), options));
     return loaded;
   }
+  tk::LoadOptions load;
+  if (auto status = apply_model_options(a.file, a.source, load); !status.ok()) return status.error();
   if (random) {
-    FEED_TRY(loaded.model, tk::Model::load(a.file));
+    FEED_TRY(loaded.model, tk::Model::load(a.file, load));
     loaded.inputs = tk::seeded_inputs(*loaded.model, kSeed);
     return loaded;
   }
-  FEED_TRY(const auto signature, tk::model_inputs(a.file));
+  FEED_TRY(auto signature, tk::model_inputs(a.file));
+  std::erase_if(signature, [&](const tk::TensorInfo& info) { return load.input_values.contains(info.name); });
   FEED_TRY(const auto files, tk::match_files(a.inputs, signature));
-  tk::LoadOptions load;
   FEED_TRY(load.inputs, tk::bind_open_dimensions(files, signature));
   FEED_TRY(loaded.model, tk::Model::load(a.file, load));
   FEED_TRY(loaded.inputs, tk::load_inputs(files, loaded.model->inputs(), options));

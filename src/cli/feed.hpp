@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/files.hpp"
+#include "cli/source_model.hpp"
 #include "openrknn/toolkit.hpp"
 
 namespace openrknn::cli {
@@ -25,6 +26,7 @@ struct FeedArguments {
   std::vector<std::string> mean, std_dev;
   bool bgr = false;
   std::string layout = "model";
+  ModelArguments source;
   bool seeded = false;  // without files the inputs are seeded random numbers
 };
 

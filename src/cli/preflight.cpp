@@ -1,10 +1,11 @@
-#include "cli/cli.hpp"
+#include "cli/source_model.hpp"
 
 namespace openrknn::cli {
 namespace {
 
 struct PreflightArguments {
   Common common;
+  ModelArguments source;
   std::string model, target, dtype;
   std::vector<std::string> inputs, outputs;
 };
@@ -12,6 +13,7 @@ struct PreflightArguments {
 int work(const PreflightArguments& a) {
   Files files;
   files.reads("MODEL", a.model);
+  note_files(a.source, files);
   CLI_CHECK_OK(apply(a.common, std::move(files)));
   tk::LoadOptions load;
   load.outputs = a.outputs;
@@ -19,6 +21,7 @@ int work(const PreflightArguments& a) {
     CLI_TRY(tk::NamedShape shape, parse_shape(argument));
     load.inputs.push_back(std::move(shape));
   }
+  CLI_CHECK_OK(apply_model_options(a.model, a.source, load));
   CLI_TRY(const tk::Model model, tk::Model::load(a.model, load));
   CLI_TRY(const tk::PreflightReport report, model.preflight(a.target, a.dtype));
   CLI_CHECK_OK(write_json(a.common, tk::to_json(report)));
@@ -50,6 +53,7 @@ Command add_preflight(CLI::App& app) {
   sub->add_option("--input", a->inputs, "NAME:D,D,... binds a shape, or cuts the model at an inner tensor")
       ->allow_extra_args(false);
   sub->add_option("--output", a->outputs, "Cut the model at this tensor")->allow_extra_args(false);
+  add_model_options(*sub, a->source);
   add_common(*sub, a->common);
   return {sub, [a] { return work(*a); }};
 }

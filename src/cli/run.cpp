@@ -71,6 +71,7 @@ Command add_run(CLI::App& app) {
   sub->add_flag("--strict", a->options.strict, "Run in one poisoned arena at the program's own addresses");
   sub->add_option("--dump", a->options.dump_dir, "Write every tensor and constant to this folder")->check(not_empty());
   sub->add_option("--repeat", a->repeat, "Run so many times")->check(whole_number(1));
+  add_model_options(*sub, a->feed.source);
   add_common(*sub, a->common);
   return {sub, [a] { return work(*a); }};
 }

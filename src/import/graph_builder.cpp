@@ -14,24 +14,22 @@ namespace {
 constexpr int64_t kMostFoldedMacs = int64_t{1} << 30;
 constexpr int64_t kMostFoldedBytes = int64_t{64} << 20;
 
-Error refusal(ErrorCode code, std::string why) { return Error{code, "cannot import a node", "", std::move(why), ""}; }
-
 // Keeps what a reader of the list of failures needs: the reason, and the attribute where one is to blame, without the
 // prefix that names the node.
 Error bare(const Error& error) {
   std::string why = error.why.empty() ? error.what : error.why;
   const size_t attribute = error.where.rfind("attribute '");
   if (attribute != std::string::npos) why = error.where.substr(attribute) + ": " + why;
-  return refusal(error.code, std::move(why));
+  return refusal(std::move(why), error.code);
 }
 
 // What can be said about a node whose operands' shapes are missing because of another failure.
 Status check_operand_count(const NodeDraft& draft, const ops::OpDef& def) {
   const auto count = static_cast<int>(draft.inputs.size());
   if (count >= def.min_inputs && (def.max_inputs < 0 || count <= def.max_inputs)) return {};
-  return refusal(ErrorCode::kFormat,
-                 fmt::format("it has {} inputs, the operator takes {}{}", count, def.min_inputs,
-                             def.max_inputs < 0 ? " or more" : fmt::format(" to {}", def.max_inputs)));
+  return refusal(fmt::format("it has {} inputs, the operator takes {}{}", count, def.min_inputs,
+                             def.max_inputs < 0 ? " or more" : fmt::format(" to {}", def.max_inputs)),
+                 ErrorCode::kFormat);
 }
 
 void trim_absent(std::vector<ValueId>& values, size_t at_least) {
@@ -39,6 +37,8 @@ void trim_absent(std::vector<ValueId>& values, size_t at_least) {
 }
 
 }  // namespace
+
+Error refusal(std::string why, ErrorCode code) { return Error{code, "cannot import a node", "", std::move(why), ""}; }
 
 const Shape* GraphBuilder::shape(ValueId value) const {
   if (!value.valid() || !graph_.value(value).shape) return nullptr;
@@ -120,7 +120,7 @@ Status GraphBuilder::fold(NodeId id) {
 
 Result<std::vector<ValueId>> GraphBuilder::emit(NodeDraft draft) {
   const ops::OpDef* def = ops::registry().find(draft.op);
-  if (def == nullptr || def->own) return refusal(ErrorCode::kUnsupported, "the operator is not supported");
+  if (def == nullptr || def->own) return refusal("the operator is not supported");
   trim_absent(draft.inputs, static_cast<size_t>(def->min_inputs));
   while (draft.outputs.size() > 1 && draft.outputs.back().empty() && def->max_outputs >= 0 &&
          draft.outputs.size() > static_cast<size_t>(def->min_outputs)) {

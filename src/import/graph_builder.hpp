@@ -11,6 +11,9 @@
 
 namespace openrknn::import {
 
+// Why a node cannot be imported; whoever reports it knows which one is meant.
+Error refusal(std::string why, ErrorCode code = ErrorCode::kUnsupported);
+
 // A node on its way into the graph, in the meaning of its own opset until the upgrades have run.
 struct NodeDraft {
   std::string op;

@@ -11,12 +11,16 @@
 
 namespace openrknn::import {
 
+constexpr int64_t kDefaultUnrolledNodes = 20'000;
+
 struct ImportOptions {
   // Shapes of inputs, by name: binds open dimensions; a name that is an inner tensor cuts the graph there.
   std::vector<std::pair<std::string, std::vector<int64_t>>> inputs;
   std::map<std::string, Tensor, std::less<>> input_values;  // inputs that become constants
   bool allow_empty = false;                                 // `inputs` may give extents of 0
   std::vector<std::string> outputs;                         // cut here; empty: the model's own
+  // Loop and Scan are written out, iteration by iteration, into at most so many nodes.
+  int64_t max_unrolled_nodes = kDefaultUnrolledNodes;
   // Limit on one tensor and on all constants together, bytes: a small hostile file must not ask for more.
   int64_t memory_budget = openrknn::memory_budget();
 };

@@ -54,7 +54,7 @@ class OnnxImporter {
         options_(options),
         reader_(path, options.memory_budget),
         builder_(result_.graph, reader_),
-        nodes_(model_, path, builder_, reader_) {}
+        nodes_(model_, path, builder_, reader_, options.max_unrolled_nodes) {}
 
   Result<Imported> run();
 

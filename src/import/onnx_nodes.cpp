@@ -12,12 +12,7 @@
 namespace openrknn::import {
 namespace {
 
-constexpr int kDeepest = 32;               // functions inside functions, conditionals inside conditionals
 constexpr int64_t kMostNodes = 1'000'000;  // after functions are written out: a small file must not grow without bound
-
-Error refusal(std::string why, ErrorCode code = ErrorCode::kUnsupported) {
-  return Error{code, "cannot import a node", "", std::move(why), ""};
-}
 
 bool is_onnx_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 
@@ -63,13 +58,6 @@ bool has_subgraph(const onnx::NodeProto& node) {
                      [](const auto& a) { return a.has_g() || a.graphs_size() > 0; });
 }
 
-const onnx::AttributeProto* attribute_of(const onnx::NodeProto& node, std::string_view name) {
-  for (const auto& a : node.attribute()) {
-    if (a.name() == name) return &a;
-  }
-  return nullptr;
-}
-
 // Attributes that say nothing about inference: leaving them out does not change the meaning.
 bool is_without_meaning(std::string_view op, const std::string& name, const Attribute& value) {
   const auto* number = std::get_if<int64_t>(&value);
@@ -109,8 +97,16 @@ void forget_unused_results(NodeDraft& draft, const onnx::NodeProto& node, const 
 
 }  // namespace
 
-NodeImporter::NodeImporter(const onnx::ModelProto& model, std::string file, GraphBuilder& builder, TensorReader& reader)
-    : model_(model), file_(std::move(file)), builder_(builder), reader_(reader) {
+const onnx::AttributeProto* attribute_of(const onnx::NodeProto& node, std::string_view name) {
+  for (const auto& a : node.attribute()) {
+    if (a.name() == name) return &a;
+  }
+  return nullptr;
+}
+
+NodeImporter::NodeImporter(const onnx::ModelProto& model, std::string file, GraphBuilder& builder, TensorReader& reader,
+                           int64_t most_unrolled)
+    : model_(model), file_(std::move(file)), builder_(builder), reader_(reader), most_unrolled_(most_unrolled) {
   for (const auto& f : model_.functions()) functions_.emplace(function_key(f.domain(), f.name(), f.overload()), &f);
 }
 
@@ -146,8 +142,8 @@ void NodeImporter::note_uses(const NodeList& nodes, const std::vector<int>& orde
 }
 
 void NodeImporter::note_failure(std::string text, ErrorCode code) {
-  failures_.push_back(std::move(text));
   failure_codes_.insert(code);
+  if (known_failures_.insert(text).second) failures_.push_back(std::move(text));
 }
 
 void NodeImporter::bind(const std::string& name, ValueId value, Scope& scope) {
@@ -262,60 +258,24 @@ Status NodeImporter::import_constant(const onnx::NodeProto& node, Scope& scope) 
   return {};
 }
 
-Status NodeImporter::import_if(const onnx::NodeProto& node, Scope& scope) {
-  OPENRKNN_TRY(const auto operands, read_operands(node, scope));
-  if (operands.size() != 1 || !operands[0].valid()) return refusal("If takes one condition", ErrorCode::kFormat);
-  if (builder_.is_unknown(operands[0])) {
-    bind_unknown(node, scope);
-    return {};
-  }
-  const Tensor* condition = builder_.constant(operands[0]);
-  if (condition == nullptr || condition->elements() != 1)
-    return refusal("the condition is not constant; give the inputs that it depends on as values, or cut the graph");
-  const bool taken = to_ints(condition->view())[0] != 0;
-  const onnx::AttributeProto* branch = attribute_of(node, taken ? "then_branch" : "else_branch");
-  if (branch == nullptr || !branch->has_g()) return refusal("a branch is missing", ErrorCode::kFormat);
-  const onnx::GraphProto& graph = branch->g();
-  if (graph.output_size() < node.output_size())
-    return refusal("a branch has fewer outputs than the node", ErrorCode::kFormat);
-  if (scope.depth >= kDeepest) return refusal("nested too deeply");
-
-  Scope inner;
-  inner.outer = &scope;
-  inner.opsets = scope.opsets;
-  inner.caller_attributes = scope.caller_attributes;
-  inner.prefix = scope.prefix;
-  inner.depth = scope.depth + 1;
-  OPENRKNN_CHECK_OK(add_initializers(graph, inner));
-  std::vector<std::string> wanted;
-  for (const auto& output : graph.output()) wanted.push_back(output.name());
-  OPENRKNN_TRY(const auto order, order_nodes(graph.node(), wanted, {}));
-  note_uses(graph.node(), order, wanted, inner);
-  import_nodes(graph.node(), order, inner);
-  for (int i = 0; i < node.output_size(); ++i) {
-    if (node.output(i).empty()) continue;
-    OPENRKNN_TRY(const auto value, find(wanted[static_cast<size_t>(i)], inner));
-    if (!value)
-      return refusal(fmt::format("no node of the branch produces its output '{}'", wanted[static_cast<size_t>(i)]),
-                     ErrorCode::kFormat);
-    NodeDraft copy;
-    copy.op = "Identity";
-    copy.name = node.name();
-    copy.inputs = {*value};
-    copy.outputs = {scope.prefix + node.output(i)};
-    copy.source = {file_, {label_of(node)}};
-    OPENRKNN_TRY(const auto outputs, builder_.emit(std::move(copy)));
-    bind(node.output(i), outputs[0], scope);
-  }
-  return {};
-}
-
 const onnx::FunctionProto* NodeImporter::function_of(const onnx::NodeProto& node) const {
   const auto it = functions_.find(function_key(node.domain(), node.op_type(), node.overload()));
   return it == functions_.end() ? nullptr : it->second;
 }
 
+bool NodeImporter::is_known(const onnx::NodeProto& node) const {
+  if (function_of(node) != nullptr) return true;
+  if (!is_onnx_domain(node.domain())) return false;
+  const ops::OpDef* def = ops::registry().find(node.op_type());
+  return (def != nullptr && !def->own) || has_upgrade(node.op_type());
+}
+
 Status NodeImporter::import_call(const onnx::NodeProto& node, const onnx::FunctionProto& function, Scope& scope) {
+  if (std::find(scope.callers.begin(), scope.callers.end(), &function) != scope.callers.end()) {
+    std::string chain;
+    for (const auto* caller : scope.callers) chain += caller->name() + " > ";
+    return refusal(fmt::format("the function calls itself: {}{}", chain, function.name()), ErrorCode::kFormat);
+  }
   if (scope.depth >= kDeepest) return refusal("functions call each other too deeply");
   OPENRKNN_TRY(const auto operands, read_operands(node, scope));
   if (node.output_size() > function.output_size() || static_cast<int>(operands.size()) > function.input_size()) {
@@ -323,6 +283,11 @@ Status NodeImporter::import_call(const onnx::NodeProto& node, const onnx::Functi
   }
   Scope inner;
   inner.opsets = opsets_of(function.opset_import());
+  if (inner.opsets.empty()) inner.opsets = scope.opsets;  // some exporters leave them out
+  inner.path = scope.path + function.name() + "/";
+  inner.callers = scope.callers;
+  inner.callers.push_back(&function);
+  inner.in_loop = scope.in_loop;
   inner.prefix = scope.prefix + label_of(node) + "/";
   inner.depth = scope.depth + 1;
   for (size_t i = 0; i < operands.size(); ++i) bind(function.input(static_cast<int>(i)), operands[i], inner);
@@ -365,13 +330,19 @@ Status NodeImporter::import_call(const onnx::NodeProto& node, const onnx::Functi
 }
 
 Status NodeImporter::import_node(const onnx::NodeProto& node, Scope& scope) {
-  if (++imported_ > kMostNodes) return refusal("the model has too many nodes", ErrorCode::kResource);
+  if (++imported_ > kMostNodes) {
+    exhausted_ = true;
+    return refusal(fmt::format("the model has more than {} nodes", kMostNodes), ErrorCode::kResource);
+  }
+  if (scope.in_loop && ++unrolled_ > most_unrolled_) return refuse_unrolling(most_unrolled_);
   if (node.output_size() == 0) return refusal("the node has no outputs", ErrorCode::kFormat);
   if (const auto* function = function_of(node)) return import_call(node, *function, scope);
   if (!is_onnx_domain(node.domain()))
     return refusal(fmt::format("operators of domain '{}' are not supported", node.domain()));
   if (node.op_type() == "Constant") return import_constant(node, scope);
   if (node.op_type() == "If") return import_if(node, scope);
+  if (node.op_type() == "Loop") return import_loop(node, scope);
+  if (node.op_type() == "Scan") return import_scan(node, scope);
   if (has_subgraph(node)) return refusal("operators with a subgraph are not supported");
   NodeDraft draft;
   draft.op = node.op_type();
@@ -397,11 +368,15 @@ void NodeImporter::import_nodes(const NodeList& nodes, const std::vector<int>& o
                                 const std::function<void(const onnx::NodeProto&)>& after) {
   for (const int index : order) {
     const onnx::NodeProto& node = nodes[index];
+    if (exhausted_) {
+      bind_unknown(node, scope);
+      continue;
+    }
     const auto status = import_node(node, scope);
     if (!status.ok()) {
       const Error& error = status.error();
       const bool names_tensor = error.where.starts_with("tensor");
-      note_failure(fmt::format("node '{}' ({}): {}{}", label_of(node), node.op_type(),
+      note_failure(fmt::format("node '{}{}' ({}): {}{}", scope.path, label_of(node), node.op_type(),
                                names_tensor ? error.where + ": " : "", error.why),
                    error.code);
       bind_unknown(node, scope);

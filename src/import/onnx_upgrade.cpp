@@ -12,10 +12,6 @@ namespace {
 
 using Rewrite = Status (*)(NodeDraft&, GraphBuilder&);
 
-Error refusal(std::string why) {
-  return Error{ErrorCode::kUnsupported, "cannot import a node", "", std::move(why), ""};
-}
-
 std::string helper_name(const NodeDraft& draft, std::string_view suffix) {
   const auto named =
       std::find_if(draft.outputs.begin(), draft.outputs.end(), [](const std::string& n) { return !n.empty(); });
@@ -406,6 +402,10 @@ void promote_types(NodeDraft& draft) {
 }
 
 }  // namespace
+
+bool has_upgrade(std::string_view op) {
+  return std::any_of(kTable.begin(), kTable.end(), [op](const Entry& entry) { return entry.op == op; });
+}
 
 Status upgrade(NodeDraft& draft, GraphBuilder& builder) {
   if (draft.op == "Constant") return {};

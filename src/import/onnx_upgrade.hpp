@@ -13,4 +13,7 @@ constexpr int64_t kNewestOpset = 23;
 // An operand whose shape is needed and not known is an error.
 Status upgrade(NodeDraft& draft, GraphBuilder& builder);
 
+// Whether older opsets have the operator in another form, or under this name.
+bool has_upgrade(std::string_view op);
+
 }  // namespace openrknn::import

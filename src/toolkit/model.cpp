@@ -40,6 +40,7 @@ Result<import::Imported> load(const std::string& path, const toolkit::LoadOption
     import_options.input_values.insert_or_assign(name, std::move(tensor));
   }
   import_options.outputs = options.outputs;
+  import_options.max_unrolled_nodes = options.max_unrolled_nodes;
   return import::import_model(path, import_options);
 }
 

@@ -120,6 +120,8 @@ const std::map<std::string, Setter, std::less<>>& setters() {
       {"std", channels_into("std", [](O& o) -> std::vector<toolkit::ChannelValues>& { return o.config.std_dev; })},
       {"bgr", set_bgr},
       {"layer-dtype", set_layer_dtype},
+      {"max-unrolled",
+       number_into<int64_t>("max-unrolled", [](O& o) -> int64_t& { return o.load.max_unrolled_nodes; })},
       {"max-samples", number_into<int64_t>("max-samples", [](O& o) -> int64_t& { return o.config.max_samples; })},
       {"max-rewrites", number_into<int64_t>("max-rewrites", [](O& o) -> int64_t& { return o.config.max_rewrites; })},
       {"batch", number_into<int>("batch", [](O& o) -> int& { return o.config.batch; })},

@@ -1,0 +1,56 @@
+#include "cli/source_model.hpp"
+
+namespace openrknn::cli {
+namespace {
+
+// "NAME=FILE.npy" against the model's own input names, which may hold '='.
+tk::Status add_input_values(const std::string& model, const std::vector<std::string>& arguments,
+                            tk::LoadOptions& load) {
+  if (arguments.empty()) return {};
+  auto inputs = tk::model_inputs(model);
+  if (!inputs.ok()) return inputs.error();
+  for (const std::string& argument : arguments) {
+    size_t length = 0;
+    std::string known;
+    for (const auto& info : *inputs) {
+      known += (known.empty() ? "" : ", ") + info.name;
+      if (info.name.size() > length && argument.size() > info.name.size() && argument.starts_with(info.name) &&
+          argument[info.name.size()] == '=')
+        length = info.name.size();
+    }
+    if (length == 0)
+      return argument_error("--input-value " + argument, "no input of the model is named there",
+                            "write NAME=FILE.npy with one of: " + known);
+    auto tensor = tk::read_npy(argument.substr(length + 1));
+    if (!tensor.ok()) return tensor.error();
+    load.input_values.insert_or_assign(argument.substr(0, length), std::move(tensor).value());
+  }
+  return {};
+}
+
+}  // namespace
+
+tk::Error argument_error(const std::string& where, const std::string& why, const std::string& hint) {
+  return {tk::ErrorCode::kInvalidArgument, "cannot read an argument", where, why, hint};
+}
+
+void add_model_options(CLI::App& app, ModelArguments& arguments) {
+  app.add_option("--input-value", arguments.input_values, "NAME=FILE.npy bakes a constant in")->allow_extra_args(false);
+  app.add_option("--max-unrolled", arguments.max_unrolled,
+                 "Write loops out into at most so many nodes (default: 20000)")
+      ->check(whole_number(0));
+}
+
+void note_files(const ModelArguments& arguments, Files& files) {
+  for (const std::string& argument : arguments.input_values) {
+    for (size_t at = argument.find('='); at != std::string::npos; at = argument.find('=', at + 1))
+      files.reads("--input-value", argument.substr(at + 1));  // a name may hold '='
+  }
+}
+
+tk::Status apply_model_options(const std::string& model, const ModelArguments& arguments, tk::LoadOptions& load) {
+  if (arguments.max_unrolled >= 0) load.max_unrolled_nodes = arguments.max_unrolled;
+  return add_input_values(model, arguments.input_values, load);
+}
+
+}  // namespace openrknn::cli
