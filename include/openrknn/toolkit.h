@@ -81,8 +81,8 @@ OPENRKNN_C_API void openrknn_set_log_level(int level);
 
 /* Options of loading, building and running: names and texts as those of the command line without "--". Names that may
  * be repeated there may be set repeatedly: input, output, mean, std, bgr (an empty text: all), layer-dtype, disable.
- * Others: target, dtype, algorithm, method, max-samples, max-unrolled, batch, opt-level, memory-plan, compute-order, custom-string,
- * dump-after, dump-dir, stop-after, max-rewrites; for runs: strict, raw-output (0 or 1), dump. */
+ * Others: target, dtype, algorithm, method, max-samples, max-unrolled, batch, opt-level, memory-plan, compute-order,
+ * custom-string, dump-after, dump-dir, stop-after, max-rewrites; for runs: strict, raw-output (0 or 1), dump. */
 OPENRKNN_C_API int openrknn_options_new(openrknn_options** options);
 OPENRKNN_C_API void openrknn_options_free(openrknn_options* options);
 OPENRKNN_C_API int openrknn_options_set(openrknn_options* options, const char* name, const char* text);

@@ -56,7 +56,8 @@ std::string GraphBuilder::unique_node_name(const NodeDraft& draft) {
   for (auto it = draft.outputs.begin(); base.empty() && it != draft.outputs.end(); ++it) base = *it;
   if (base.empty()) base = draft.op;
   std::string name = base;
-  for (int i = 1; !node_names_.insert(name).second; ++i) name = fmt::format("{}#{}", base, i);
+  int& next = next_suffix_.try_emplace(base, 1).first->second;
+  while (!node_names_.insert(name).second) name = fmt::format("{}#{}", base, next++);
   return name;
 }
 

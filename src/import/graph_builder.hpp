@@ -2,6 +2,7 @@
 // whoever adds the next node can look at shapes and values.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -56,6 +57,7 @@ class GraphBuilder {
   TensorReader& reader_;
   std::set<ValueId> unknown_;
   std::set<std::string, std::less<>> node_names_;
+  std::map<std::string, int, std::less<>> next_suffix_;  // to try next for a node of this name
 };
 
 }  // namespace openrknn::import

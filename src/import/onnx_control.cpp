@@ -325,8 +325,9 @@ Status NodeImporter::import_loop(const onnx::NodeProto& node, Scope& scope) {
     }
     if (!*goes_on) break;
     if (++unrolled_ > most_unrolled_) return refuse_unrolling(most_unrolled_);
-    std::vector<ValueId> arguments{add_constant(body.scope.prefix + "iteration", Tensor::scalar<int64_t>(i)),
-                                   add_constant(body.scope.prefix + "condition", true_tensor())};
+    std::vector<ValueId> arguments{
+        add_constant(fmt::format("{}{}/iteration", body.scope.prefix, i), Tensor::scalar<int64_t>(i)),
+        add_constant(fmt::format("{}{}/condition", body.scope.prefix, i), true_tensor())};
     arguments.insert(arguments.end(), state.begin(), state.end());
     OPENRKNN_TRY(const auto results, run_body(body, arguments, i));
     if (builder_.is_unknown(results[0])) {

@@ -3,16 +3,51 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <queue>
 #include <set>
 
 namespace openrknn {
+namespace {
+
+struct Numbered {
+  std::string_view base;
+  int number = 0;
+};
+
+// "base#7" as unique_name makes it; nullopt for other names.
+std::optional<Numbered> numbered(std::string_view name) {
+  const size_t mark = name.rfind('#');
+  if (mark == std::string_view::npos || mark + 1 == name.size() || name[mark + 1] == '0') return std::nullopt;
+  Numbered parts{name.substr(0, mark), 0};
+  const auto [end, failure] = std::from_chars(name.data() + mark + 1, name.data() + name.size(), parts.number);
+  if (failure != std::errc() || end != name.data() + name.size() || parts.number < 1) return std::nullopt;
+  return parts;
+}
+
+}  // namespace
+
+void Graph::claim_name(const std::string& taken, ValueId id) {
+  by_name_.emplace(taken, id);
+  const auto parts = numbered(taken);
+  if (!parts) return;
+  int& first = first_free_.try_emplace(std::string(parts->base), 1).first->second;
+  if (parts->number == first) ++first;
+}
+
+void Graph::release_name(const std::string& freed) {
+  by_name_.erase(freed);
+  const auto parts = numbered(freed);
+  const auto it = parts ? first_free_.find(parts->base) : first_free_.end();
+  if (it != first_free_.end()) it->second = std::min(it->second, parts->number);
+}
 
 std::string Graph::unique_name(std::string_view wanted) const {
   std::string base = wanted.empty() ? "value" : std::string(wanted);
   if (!by_name_.contains(base)) return base;
-  for (int i = 1;; ++i) {
+  const auto known = first_free_.find(base);
+  for (int i = known == first_free_.end() ? 1 : known->second;; ++i) {
     std::string candidate = fmt::format("{}#{}", base, i);
     if (!by_name_.contains(candidate)) return candidate;
   }
@@ -23,7 +58,7 @@ ValueId Graph::new_value(std::string_view wanted) {
   Value v;
   v.name = unique_name(wanted);
   v.alive = true;
-  by_name_.emplace(v.name, id);
+  claim_name(v.name, id);
   values_.push_back(std::move(v));
   return id;
 }
@@ -114,7 +149,7 @@ void Graph::remove_node(NodeId id) {
 }
 
 void Graph::remove_value(ValueId id) {
-  by_name_.erase(value(id).name);
+  release_name(value(id).name);
   std::erase(inputs_, id);
   value(id) = Value{};
 }
@@ -133,9 +168,9 @@ void Graph::make_constant(ValueId id, Tensor tensor) {
 }
 
 void Graph::rename(ValueId id, std::string_view wanted) {
-  by_name_.erase(value(id).name);
+  release_name(value(id).name);
   value(id).name = unique_name(wanted);
-  by_name_.emplace(value(id).name, id);
+  claim_name(value(id).name, id);
 }
 
 void Graph::take_name(ValueId id, ValueId holder) {

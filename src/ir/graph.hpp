@@ -122,6 +122,8 @@ class Graph {
 
  private:
   ValueId new_value(std::string_view name);
+  void claim_name(const std::string& taken, ValueId id);
+  void release_name(const std::string& freed);
   void drop_use(ValueId value, Use use);
 
   std::vector<Value> values_;
@@ -129,6 +131,9 @@ class Graph {
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::map<std::string, ValueId, std::less<>> by_name_;
+  // By name: the numbers from 1 to below this one are taken as suffixes. Many values of one name would otherwise cost
+  // the square of their count.
+  std::map<std::string, int, std::less<>> first_free_;
 };
 
 }  // namespace openrknn

@@ -227,7 +227,7 @@ TEST(Import, ConstantConditionTakesItsBranch) {
     EXPECT_EQ(copy.op, "Identity");
     EXPECT_EQ(imported->graph.node(imported->graph.value(copy.inputs[0]).producer).op, taken ? "Relu" : "Abs");
   }
-  EXPECT_NE(failure(import_built(conditional())).find("condition is not constant"), std::string::npos);
+  EXPECT_NE(failure(import_built(conditional())).find("condition 'condition' is not constant"), std::string::npos);
 }
 
 TEST(Import, FunctionsAreWrittenOut) {
@@ -264,7 +264,7 @@ TEST(Import, FunctionsAreWrittenOut) {
   // A function that calls itself must end.
   ModelBuilder::fill(*node, "Leaky", {}, {});
   node->set_domain("local");
-  EXPECT_NE(failure(import_built(b)).find("too deeply"), std::string::npos);
+  EXPECT_NE(failure(import_built(b)).find("calls itself"), std::string::npos);
 }
 
 }  // namespace

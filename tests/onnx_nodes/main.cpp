@@ -107,6 +107,16 @@ std::vector<std::string> free_inputs(const onnx::GraphProto& graph) {
   return names;
 }
 
+// Inputs that decide which branch is taken and how often a loop runs: an import takes them as constants only.
+std::set<std::string> deciding_inputs(const onnx::GraphProto& graph) {
+  std::set<std::string> names;
+  for (const auto& node : graph.node()) {
+    const int count = node.op_type() == "Loop" ? 2 : node.op_type() == "If" ? 1 : 0;
+    for (int i = 0; i < std::min(count, node.input_size()); ++i) names.insert(node.input(i));
+  }
+  return names;
+}
+
 // float16, bfloat16 and float64 are computed in float32: a result counts as what the file declares.
 Tensor as_declared(const Tensor& tensor, DType declared) {
   return tensor.dtype() == DType::kFloat32 && import::computed_dtype(declared) == DType::kFloat32
@@ -120,8 +130,13 @@ Verdict run_set(const std::string& model, const onnx::GraphProto& graph, const D
   options.allow_empty = true;
   eval::Tensors feed;
   const auto names = free_inputs(graph);
+  const auto deciding = deciding_inputs(graph);
   for (size_t i = 0; i < names.size() && i < set.inputs.size(); ++i) {
     if (!set.inputs[i].defined()) continue;
+    if (deciding.contains(names[i])) {
+      options.input_values.emplace(names[i], set.inputs[i]);
+      continue;
+    }
     options.inputs.emplace_back(names[i], set.inputs[i].shape().to_vector());
     feed[names[i]] = cast(set.inputs[i].view(), import::computed_dtype(set.inputs[i].dtype()));
   }
