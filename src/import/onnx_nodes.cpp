@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.hpp"
+#include "import/onnx_contrib.hpp"
 #include "import/onnx_upgrade.hpp"
 #include "ops/registry.hpp"
 
@@ -265,6 +266,7 @@ const onnx::FunctionProto* NodeImporter::function_of(const onnx::NodeProto& node
 
 bool NodeImporter::is_known(const onnx::NodeProto& node) const {
   if (function_of(node) != nullptr) return true;
+  if (is_contrib(node.domain(), node.op_type())) return true;
   if (!is_onnx_domain(node.domain())) return false;
   const ops::OpDef* def = ops::registry().find(node.op_type());
   return (def != nullptr && !def->own) || has_upgrade(node.op_type());
@@ -337,7 +339,8 @@ Status NodeImporter::import_node(const onnx::NodeProto& node, Scope& scope) {
   if (scope.in_loop && ++unrolled_ > most_unrolled_) return refuse_unrolling(most_unrolled_);
   if (node.output_size() == 0) return refusal("the node has no outputs", ErrorCode::kFormat);
   if (const auto* function = function_of(node)) return import_call(node, *function, scope);
-  if (!is_onnx_domain(node.domain()))
+  const bool contrib = is_contrib(node.domain(), node.op_type());
+  if (!is_onnx_domain(node.domain()) && !contrib)
     return refusal(fmt::format("operators of domain '{}' are not supported", node.domain()));
   if (node.op_type() == "Constant") return import_constant(node, scope);
   if (node.op_type() == "If") return import_if(node, scope);
@@ -353,6 +356,14 @@ Status NodeImporter::import_node(const onnx::NodeProto& node, Scope& scope) {
   forget_unused_results(draft, node, scope);
   OPENRKNN_TRY(draft.inputs, read_operands(node, scope));
   OPENRKNN_TRY(draft.attributes, read_attributes(node, scope));
+  if (contrib) {
+    for (int i = 0; i < node.output_size(); ++i) {
+      if (!scope.used.contains(node.output(i))) draft.outputs[static_cast<size_t>(i)].clear();
+    }
+    OPENRKNN_TRY(const auto values, expand_contrib(draft, builder_));
+    for (size_t i = 0; i < values.size(); ++i) bind(node.output(static_cast<int>(i)), values[i], scope);
+    return {};
+  }
   const bool unknown =
       std::any_of(draft.inputs.begin(), draft.inputs.end(), [this](ValueId v) { return builder_.is_unknown(v); });
   const auto upgraded = upgrade(draft, builder_);

@@ -7,7 +7,7 @@ namespace openrknn::import {
 
 // The newest opset of ONNX's own domain whose operators were checked against this table.
 constexpr int64_t kOldestOpset = 7;  // older files are read, with a warning
-constexpr int64_t kNewestOpset = 23;
+constexpr int64_t kNewestOpset = 26;
 
 // Rewrites `draft` from its opset's meaning to the newest; may put helper nodes and constants before it.
 // An operand whose shape is needed and not known is an error.
