@@ -82,6 +82,7 @@ def made(name, folder):
 FACE = dict(pictures=FACES, mean=(127.0,), std=(128.0,))
 NETWORKS = [
     Network("digits_convnet", "models/digits/convnet_digits.onnx", (1, 1, 8, 8)),
+    Network("digits_vit", "models/digits/vit_digits.onnx", (1, 1, 8, 8)),
     Network("ultraface_rfb", "models/ultra-light-face/version-RFB-320.onnx", (1, 3, 240, 320), **FACE),
     Network("ultraface_slim", "models/ultra-light-face/version-slim-320_simplified.onnx", (1, 3, 240, 320), **FACE),
     Network("yunet", "models/libfacedetection-yunet/yunet_n_320_320.onnx", (1, 3, 320, 320), FACES, std=(1.0,), bgr=True),
@@ -89,6 +90,8 @@ NETWORKS = [
     Network("super_resolution", "models/onnx-models-via-libonnx/super_resolution_10_model.onnx", (1, 1, 224, 224)),
     Network("ppocr_det", "models/npm-gutenye-ppocr/ch_PP-OCRv4_det_infer.onnx", (1, 3, 320, 320), TEXTS, *IMAGENET),
     Network("ppocr_cls", "models/npm-gutenye-ppocr/ch_ppocr_mobile_v2.0_cls_infer.onnx", (1, 3, 48, 192),
+            TEXTS[3:] + TEXTS[:3], (127.5,), (127.5,)),
+    Network("ppocr_rec", "models/npm-gutenye-ppocr/ch_PP-OCRv4_rec_infer.onnx", (1, 3, 48, 320),
             TEXTS[3:] + TEXTS[:3], (127.5,), (127.5,)),
     Network("mlsd", "models/npm-keijiro-mlsd/mlsd_320x320_tiny.onnx", (1, 320, 320, 4), ROOMS, std=(1.0,)),
     Network("fastestdet", "models/fastestdet/FastestDet.onnx", (1, 3, 352, 352), SCENES[:3] + FACES, bgr=True),
@@ -109,9 +112,14 @@ class Streaming:
     path: str  # in the shared models
     frames: object  # samples (float, [-1, 1]) -> the audio input of each step, by ascending time
     states: dict  # state input: the output that continues it
+    constants: dict = dataclasses.field(default_factory=dict)  # input: its value in every step
+    trained = True
 
     def __str__(self):
         return self.name
+
+    def file(self, _):
+        return require_shared(self.path)
 
     def steps(self, count):
         """The audio inputs of `count` steps, from where speech is."""
@@ -135,11 +143,18 @@ def gtcrn_spectrum(samples):
     return [np.stack([b.real, b.imag], -1).astype(np.float32).reshape(1, 257, 1, 2) for b in bins]
 
 
+def silero_block(samples):
+    """512 new samples behind the last 64 of the step before."""
+    return [samples[i:i + 576].reshape(1, 576) for i in range(0, 8192, 512)]
+
+
 STREAMING = [
     Streaming("dtln_1", "models/dtln/model_1.onnx", dtln_spectrum, {"input_3": "tf_op_layer_stack_2"}),
     Streaming("dtln_2", "models/dtln/model_2.onnx", dtln_block, {"input_5": "tf_op_layer_stack_5"}),
     Streaming("gtcrn", "models/gtcrn/gtcrn_simple.onnx", gtcrn_spectrum,
               {name: f"{name}_out" for name in ("conv_cache", "tra_cache", "inter_cache")}),
+    Streaming("silero_vad", "models/silero-vad/silero_vad_16k_op15.onnx", silero_block, {"state": "stateN"},
+              {"sr": np.array(16000, np.int64)}),
 ]
 
 

@@ -40,14 +40,14 @@ def test_states_fed_back_stay_equal(network, openrknn, tmp_path):
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     shapes = {i.name: [d if isinstance(d, int) else 1 for d in i.shape] for i in session.get_inputs()}
-    audio, = set(shapes) - set(network.states)
+    audio, = set(shapes) - set(network.states) - set(network.constants)
     theirs = {name: np.zeros(shapes[name], np.float32) for name in network.states}
     ours = dict(theirs)
     for step, frame in enumerate(network.steps(8)):
         names = [o.name for o in session.get_outputs()]
-        expected = dict(zip(names, session.run(None, {audio: frame, **theirs})))
+        expected = dict(zip(names, session.run(None, {audio: frame, **theirs, **network.constants})))
         arguments = []
-        for name, array in {audio: frame, **ours}.items():
+        for name, array in {audio: frame, **ours, **network.constants}.items():
             np.save(tmp_path / f"{name}.npy", array)
             arguments += ["--input", f"{name}={tmp_path / name}.npy"]
         openrknn("run", path, *arguments, "--outdir", tmp_path / "out", "--quiet")
