@@ -50,6 +50,14 @@ Result<MatMulPlan> matmul_plan(const Shape& a, const Shape& b) {
   if (a.rank() > 1) dims.push_back(plan.m);
   if (b.rank() > 1) dims.push_back(plan.n);
   OPENRKNN_TRY(plan.output, Shape::make(dims));
+  if (plan.output.elements() == 0) return plan;  // no products, however many empty matrices there are
+  constexpr int64_t kMostProducts = int64_t{1} << 28;
+  if (front.elements() > kMostProducts) {
+    return Error{ErrorCode::kResource, "too many matrices", "",
+                 fmt::format("{} times {}: {} products, at most {}", a.to_string(), b.to_string(), front.elements(),
+                             kMostProducts),
+                 "give smaller shapes"};
+  }
   plan.a_batch = batch_indices(a_front, front);
   plan.b_batch = batch_indices(b_front, front);
   return plan;

@@ -13,7 +13,7 @@ namespace openrknn {
 // MatMul as a batch of products [m][k] * [k][n].
 struct MatMulPlan {
   int64_t m = 1, n = 1, k = 1;
-  std::vector<int64_t> a_batch;  // per product: which matrix of a, of b
+  std::vector<int64_t> a_batch;  // per product: which matrix of a, of b; none when the output is empty
   std::vector<int64_t> b_batch;
   Shape output;
 };

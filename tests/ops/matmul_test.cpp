@@ -109,5 +109,16 @@ TEST(MatMul, IntegersWrap) {
             std::string::npos);
 }
 
+TEST(MatMul, HugeBatchesOfNothing) {
+  const int64_t huge = int64_t{1} << 40;
+  EXPECT_EQ(dims(run("MatMul", {Tensor(DType::kFloat32, Shape{huge, 0, 3}), iota({3, 4})})), (I{huge, 0, 4}));
+  const Attributes none;
+  const TensorType types[] = {{DType::kFloat32, Shape{huge, 1, 1}}, {DType::kFloat32, Shape{1, 1}}};
+  const Tensor* constants[] = {nullptr, nullptr};
+  const auto inferred = registry().find("MatMul")->infer({"MatMul", none, types, constants, 1});
+  ASSERT_FALSE(inferred.ok());
+  EXPECT_NE(inferred.error().message().find("products, at most"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace openrknn::ops::test

@@ -82,6 +82,12 @@ TEST(Recurrent, ShapesAndAbsentResults) {
   const auto empty = run_all("GRU", {random_tensor(1, {0, 3, 2}), w, r}, {}, 2);
   EXPECT_EQ(dims(empty[0]), (I{0, 1, 3, 4}));
   EXPECT_EQ(values(empty[1]), std::vector<float>(12, 0.0F));
+  const int64_t huge = int64_t{1} << 40;  // entries that hold nothing
+  const auto hollow = run_all(
+      "RNN",
+      {Tensor(DType::kFloat32, {0, huge, 0}), Tensor(DType::kFloat32, {1, 0, 0}), Tensor(DType::kFloat32, {1, 0, 0})},
+      {}, 2);
+  EXPECT_EQ(dims(hollow[1]), (I{1, huge, 0}));
 }
 
 TEST(Recurrent, Refuses) {

@@ -260,6 +260,10 @@ Status recurrent(const KernelArgs& args) {
     if (args.has_output(i))
       OPENRKNN_CHECK_OK(require_output(args, i, DType::kFloat32, i == 0 ? plan.sequence : plan.state));
   }
+  // Without a result that takes memory the extents are bound by nothing.
+  int64_t results = 0;
+  for (const MutableTensorView& out : args.outputs) results += out.present() ? out.elements() : 0;
+  if (results == 0) return {};
   OPENRKNN_TRY(const auto lengths, sequence_lengths(args, plan));
   if (args.has_output(0) && args.outputs[0].bytes() > 0) std::memset(args.outputs[0].data, 0, args.outputs[0].bytes());
   for (int d = 0; d < plan.directions; ++d) Direction(args, plan, d, lengths).run();
