@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-std::shared_ptr<std::byte> allocate(size_t bytes) {
+std::shared_ptr<std::byte> allocate(size_t bytes, bool zeros) {
   const size_t rounded = std::max<size_t>(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   if (!reserve_memory(static_cast<int64_t>(rounded))) return nullptr;
   auto* p = static_cast<std::byte*>(::operator new (rounded, std::align_val_t{kAlignment}, std::nothrow));
@@ -24,7 +24,7 @@ std::shared_ptr<std::byte> allocate(size_t bytes) {
     release_memory(static_cast<int64_t>(rounded));
     return nullptr;
   }
-  std::memset(p, 0, rounded);
+  if (zeros) std::memset(p, 0, rounded);
   return {p, [rounded](std::byte* q) {
             ::operator delete (q, std::align_val_t{kAlignment});
             release_memory(static_cast<int64_t>(rounded));
@@ -84,15 +84,19 @@ To convert(From x) {
 }  // namespace
 
 Tensor::Tensor(DType dtype, const Shape& shape) : dtype_(dtype), shape_(shape) {
-  storage_ = allocate(bytes());
+  storage_ = allocate(bytes(), true);
   if (storage_ == nullptr) throw std::bad_alloc();
 }
 
-Result<Tensor> Tensor::make(DType dtype, const Shape& shape) {
+Result<Tensor> Tensor::make(DType dtype, const Shape& shape) { return allocated(dtype, shape, true); }
+
+Result<Tensor> Tensor::uninitialized(DType dtype, const Shape& shape) { return allocated(dtype, shape, false); }
+
+Result<Tensor> Tensor::allocated(DType dtype, const Shape& shape, bool zeros) {
   Tensor t;
   t.dtype_ = dtype;
   t.shape_ = shape;
-  t.storage_ = allocate(t.bytes());
+  t.storage_ = allocate(t.bytes(), zeros);
   if (t.storage_ == nullptr) {
     return Error{ErrorCode::kResource, "not enough memory", shape.to_string(),
                  fmt::format("{} bytes are needed, all tensors together may take {}", t.bytes(), memory_budget()),

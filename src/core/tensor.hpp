@@ -53,6 +53,8 @@ class Tensor {
   Tensor(DType dtype, const Shape& shape);
   // The same, but an allocation that fails is an Error naming the size.
   static Result<Tensor> make(DType dtype, const Shape& shape);
+  // The same with elements of any value, for what is written whole before it is read.
+  static Result<Tensor> uninitialized(DType dtype, const Shape& shape);
   template <typename T>
   static Tensor from(const Shape& shape, std::span<const T> values) {
     Tensor t(dtype_of<T>(), shape);
@@ -98,6 +100,8 @@ class Tensor {
   bool unique() const { return storage_.use_count() <= 1; }
 
  private:
+  static Result<Tensor> allocated(DType dtype, const Shape& shape, bool zeros);
+
   DType dtype_ = DType::kUndefined;
   Shape shape_;
   std::shared_ptr<std::byte> storage_;

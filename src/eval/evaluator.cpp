@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "eval/fusion.hpp"
 #include "kernels/cpu/registry.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
@@ -66,17 +67,11 @@ Status check_kernels(const Graph& graph, const std::vector<NodeId>& order) {
 
 }  // namespace
 
-Result<Evaluator> Evaluator::make(const Graph& graph) {
-  Evaluator made;
-  made.graph_ = &graph;
-  OPENRKNN_TRY(made.order_, graph.topological_order());
-  OPENRKNN_CHECK_OK(check_kernels(graph, made.order_));
-  for (const ValueId id : graph.values()) made.slots_ = std::max<size_t>(made.slots_, id.index + size_t{1});
-
+void Evaluator::find_lifetimes(const Graph& graph, size_t slots, Schedule& schedule) {
   constexpr size_t kNever = SIZE_MAX;
-  std::vector<size_t> last_use(made.slots_, kNever);
-  for (size_t step = 0; step < made.order_.size(); ++step) {
-    const Node& node = graph.node(made.order_[step]);
+  std::vector<size_t> last_use(slots, kNever);
+  for (size_t step = 0; step < schedule.nodes.size(); ++step) {
+    const Node& node = *schedule.nodes[step];
     for (const ValueId id : node.inputs) {
       if (id.valid()) last_use[id.index] = step;
     }
@@ -84,14 +79,27 @@ Result<Evaluator> Evaluator::make(const Graph& graph) {
       if (!id.valid()) continue;
       last_use[id.index] = step;  // a result without readers dies where it is made
       const Value& value = graph.value(id);
-      if (value.shape) made.last_made_[{value.dtype, value.shape->elements()}] = step;
+      if (value.shape) schedule.last_made[{value.dtype, value.shape->elements()}] = step;
     }
   }
-  made.dies_after_.resize(made.order_.size());
+  schedule.dies_after.resize(schedule.nodes.size());
   for (const ValueId id : graph.values()) {
     if (last_use[id.index] == kNever || graph.is_output(id) || graph.constant(id) != nullptr) continue;
-    made.dies_after_[last_use[id.index]].push_back(id);
+    schedule.dies_after[last_use[id.index]].push_back(id);
   }
+}
+
+Result<Evaluator> Evaluator::make(const Graph& graph) {
+  Evaluator made;
+  made.graph_ = &graph;
+  OPENRKNN_TRY(const std::vector<NodeId> order, graph.topological_order());
+  OPENRKNN_CHECK_OK(check_kernels(graph, order));
+  for (const ValueId id : graph.values()) made.slots_ = std::max<size_t>(made.slots_, id.index + size_t{1});
+  // Nodes of the graph, which outlives the evaluator: pointers that own nothing.
+  for (const NodeId id : order) made.all_.nodes.emplace_back(std::shared_ptr<const Node>(), &graph.node(id));
+  made.fused_.nodes = fuse_behind_convolutions(graph, order, made.slots_);
+  find_lifetimes(graph, made.slots_, made.all_);
+  find_lifetimes(graph, made.slots_, made.fused_);
   return made;
 }
 
@@ -146,7 +154,7 @@ class Run {
 
   Result<Tensor> take(DType dtype, const Shape& shape) {
     const auto free = free_.find({dtype, shape.elements()});
-    if (free == free_.end() || free->second.empty()) return Tensor::make(dtype, shape);
+    if (free == free_.end() || free->second.empty()) return Tensor::uninitialized(dtype, shape);
     Tensor tensor = free->second.back().reshaped(shape);
     free->second.pop_back();
     return tensor;
@@ -190,18 +198,19 @@ class Run {
 
 Result<Tensors> Evaluator::run(const Tensors& inputs, const Observer& observer) const {
   OPENRKNN_CHECK_OK(check_inputs(*graph_, inputs));
-  Run run(*graph_, slots_, last_made_);
+  const Schedule& schedule = observer ? all_ : fused_;
+  Run run(*graph_, slots_, schedule.last_made);
   for (const ValueId id : graph_->inputs()) {
     run.set(id, inputs.find(graph_->value(id).name)->second);
     if (observer) observer(id, run.get(id).view());
   }
-  for (size_t step = 0; step < order_.size(); ++step) {
-    const Node& node = graph_->node(order_[step]);
+  for (size_t step = 0; step < schedule.nodes.size(); ++step) {
+    const Node& node = *schedule.nodes[step];
     if (auto status = run.step(node); !status.ok()) return status.error().within(place_of(*graph_, node));
     for (const ValueId id : node.outputs) {
       if (id.valid() && observer) observer(id, run.get(id).view());
     }
-    for (const ValueId id : dies_after_[step]) run.release(id, step);
+    for (const ValueId id : schedule.dies_after[step]) run.release(id, step);
   }
   Tensors outputs;
   for (const ValueId id : graph_->outputs()) outputs[graph_->value(id).name] = run.get(id);

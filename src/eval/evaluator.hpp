@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,12 +27,19 @@ class Evaluator {
   Result<Tensors> run(const Tensors& inputs, const Observer& observer = {}) const;
 
  private:
+  // What is executed in which order, and when tensors die.
+  struct Schedule {
+    std::vector<std::shared_ptr<const Node>> nodes;
+    std::vector<std::vector<ValueId>> dies_after;  // per node
+    // The last step that makes a tensor of a type and size: until then freed ones are kept for it.
+    std::map<std::pair<DType, int64_t>, size_t> last_made;
+  };
+  static void find_lifetimes(const Graph& graph, size_t slots, Schedule& schedule);
+
   const Graph* graph_ = nullptr;
-  std::vector<NodeId> order_;
-  std::vector<std::vector<ValueId>> dies_after_;  // per step of order_
-  size_t slots_ = 0;                              // one per value id
-  // The last step that makes a tensor of a type and size: until then freed ones are kept for it.
-  std::map<std::pair<DType, int64_t>, size_t> last_made_;
+  size_t slots_ = 0;  // one per value id
+  Schedule all_;      // every node: what an observer sees
+  Schedule fused_;    // convolutions with the additions and activations behind them, the same results
 };
 
 // Seeded inputs for a graph without data: uniform in [0, 1) for floats, small integers otherwise.

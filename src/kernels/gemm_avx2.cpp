@@ -21,7 +21,7 @@ static inline Vec multiply_add(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, 
 }  // namespace
 
 const GemmKernels& gemm_kernels_avx2() {
-  static const GemmKernels table = {kRows, kWidth, kVectors, tile, taps};
+  static const GemmKernels table = {kRows, kWidth, kVectors, tile, taps, copy_line};
   return table;
 }
 

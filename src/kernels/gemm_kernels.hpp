@@ -19,6 +19,9 @@ struct GemmKernels {
   // out[x] = bias + sum over t, in order, of weights[t] * inputs[t][x], 0 <= x < n. Operands are read and results
   // written in whole vectors: all arrays extend to the next multiple of 4 vectors.
   void (*taps)(int64_t n, int64_t taps, const float* const* inputs, const float* weights, float bias, float* out);
+
+  // to[i] = from[start + i * step], zeros outside of [0, extent); 0 <= i < count, step >= 1.
+  void (*line)(const float* from, int64_t extent, int64_t start, int64_t step, int64_t count, float* to);
 };
 
 const GemmKernels& gemm_kernels_scalar();

@@ -46,7 +46,7 @@ static inline Vec multiply_add(const Vec& a, const Vec& b, const Vec& c) {
 }  // namespace
 
 const GemmKernels& gemm_kernels_scalar() {
-  static const GemmKernels table = {kRows, kWidth, kVectors, tile, taps};
+  static const GemmKernels table = {kRows, kWidth, kVectors, tile, taps, copy_line};
   return table;
 }
 

@@ -57,27 +57,6 @@ Planes make_planes(const ConvPlan& plan) {
   return p;
 }
 
-// Row `y` of the input from column x on, every stride-th element, zeros outside.
-void copy_row(const Planes& p, const float* plane, int64_t y, int64_t x, float* to) {
-  if (y < 0 || y >= p.h.in) {
-    std::fill(to, to + p.pitch, 0.0F);
-    return;
-  }
-  const float* line = plane + y * p.w.in;
-  const int64_t step = p.w.stride;
-  const int64_t lead = x < 0 ? std::min(p.pitch, ceil_div(-x, step)) : 0;
-  const int64_t end = std::clamp(x < p.w.in ? ceil_div(p.w.in - x, step) : 0, lead, p.pitch);
-  std::fill(to, to + lead, 0.0F);
-  if (step == 1) {
-    if (end > lead) std::memcpy(to + lead, line + x + lead, static_cast<size_t>(end - lead) * sizeof(float));
-  } else if (step == 2) {
-    for (int64_t i = lead; i < end; ++i) to[i] = line[x + 2 * i];
-  } else {
-    for (int64_t i = lead; i < end; ++i) to[i] = line[x + i * step];
-  }
-  std::fill(to + end, to + p.pitch, 0.0F);
-}
-
 // Output rows [first, first + rows) of one plane into scratch `out`, p.pitch floats a row.
 void run_band(const Planes& p, const GemmKernels& kernels, const float* plane, const float* weights, float bias,
               int64_t first, int64_t rows, float* scratch, std::vector<const float*>& lines, float* out) {
@@ -85,7 +64,9 @@ void run_band(const Planes& p, const GemmKernels& kernels, const float* plane, c
     float* to = scratch + static_cast<int64_t>(f) * p.phase_floats();
     for (int64_t i = 0; i < rows + p.extra_rows; ++i) {
       const int64_t y = (first + i) * p.h.stride + p.phases[f].first - p.h.pad_begin;
-      copy_row(p, plane, y, p.phases[f].second - p.w.pad_begin, to + i * p.pitch);
+      const bool real = y >= 0 && y < p.h.in;
+      kernels.line(real ? plane + y * p.w.in : nullptr, real ? p.w.in : 0, p.phases[f].second - p.w.pad_begin,
+                   p.w.stride, p.pitch, to + i * p.pitch);
     }
   }
   for (size_t t = 0; t < p.taps.size(); ++t) {

@@ -1,29 +1,11 @@
 #include "kernels/cpu/support_conv_patches.hpp"
 
 #include <algorithm>
-#include <cstring>
 
-#include "base/checked.hpp"
+#include "kernels/gemm.hpp"
+#include "kernels/gemm_kernels.hpp"
 
 namespace openrknn::cpu {
-namespace {
-
-// Output positions [x, x + count) of the innermost axis: input positions start, start + step, ...; zeros outside.
-void copy_line(const float* line, int64_t extent, int64_t start, int64_t step, int64_t count, float* to) {
-  const int64_t lead = start < 0 ? std::min(count, ceil_div(-start, step)) : 0;
-  const int64_t inside = start < extent ? ceil_div(extent - start, step) : 0;
-  const int64_t end = std::clamp(inside, lead, count);
-  std::fill(to, to + lead, 0.0F);
-  if (step == 1) {
-    if (end > lead) std::memcpy(to + lead, line + start + lead, static_cast<size_t>(end - lead) * sizeof(float));
-  } else {
-    for (int64_t i = lead; i < end; ++i) to[i] = line[start + i * step];
-  }
-  std::fill(to + end, to + count, 0.0F);
-}
-
-}  // namespace
-
 PatchGeometry patch_geometry(const ConvPlan& plan) {
   PatchGeometry geometry;
   const std::vector<WindowAxis> axes = three_axes(plan.axes);
@@ -48,6 +30,7 @@ bool PatchGeometry::identity() const {
 }
 
 void PatchSource::row(int64_t k, int64_t first, int64_t count, float* to) const {
+  const GemmKernels& kernels = gemm_kernels();
   const auto& [outer, middle, inner] = geometry_->axes;
   const auto n1 = static_cast<int64_t>(middle.offsets.size());
   const auto n2 = static_cast<int64_t>(inner.offsets.size());
@@ -66,7 +49,8 @@ void PatchSource::row(int64_t k, int64_t first, int64_t count, float* to) const 
     if (iz < 0 || iz >= outer.in || iy < 0 || iy >= middle.in) {
       std::fill(to, to + piece, 0.0F);
     } else {
-      copy_line(channel + (iz * middle.in + iy) * inner.in, inner.in, x * inner.step + offset2, inner.step, piece, to);
+      kernels.line(channel + (iz * middle.in + iy) * inner.in, inner.in, x * inner.step + offset2, inner.step, piece,
+                   to);
     }
     to += piece;
     count -= piece;
