@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "ops/evaluate.hpp"
+#include "ops/registry.hpp"
 #include "quant/observer.hpp"
 
 namespace openrknn::quant {
@@ -81,9 +83,98 @@ void remove_unread(Graph& graph, NodeId id) {
   graph.remove_node(id);
 }
 
+// The node stays where it is and becomes another.
+void become(Graph& graph, NodeId id, const char* op, const std::vector<ValueId>& inputs, Attributes attributes) {
+  for (int slot = 0; slot < static_cast<int>(graph.node(id).inputs.size()); ++slot)
+    graph.set_input(id, slot, ValueId{});
+  graph.node(id).inputs.clear();
+  for (const ValueId input : inputs) graph.append_input(id, input);
+  graph.node(id).op = op;
+  graph.node(id).attributes = std::move(attributes);
+}
+
+bool is_bytes(const Graph& graph, ValueId id) {
+  return graph.value(id).dtype == DType::kInt8 || graph.value(id).dtype == DType::kUInt8;
+}
+
+// The float that constant quantized values stand for, `scale` per channel or one.
+std::optional<Tensor> dequantized(const Tensor& values, const Tensor& scale, const Tensor& zero) {
+  Attributes along_channels;
+  along_channels.set("axis", 0);
+  auto made = ops::evaluate("DequantizeLinear", along_channels, std::vector<Tensor>{values, scale, zero}, 1);
+  if (!made.ok()) return std::nullopt;
+  return (*made)[0];
+}
+
+// Bias of a QLinearConv: int32 in steps of the input's scale times the weights'.
+std::optional<Tensor> dequantized_bias(const Tensor& bias, double x_scale, const Tensor& w_scale) {
+  std::vector<float> steps;
+  for (const double scale : to_doubles(w_scale.view())) steps.push_back(static_cast<float>(x_scale * scale));
+  return dequantized(bias, Tensor::from(w_scale.shape(), steps), Tensor());
+}
+
+// QLinearConv as DequantizeLinear, Conv, QuantizeLinear: x, x scale, x zero, w, w scale, w zero, y scale, y zero, bias.
+Status expand_convolution(Graph& graph, NodeId id) {
+  const Node node = graph.node(id);
+  const auto constant = [&](size_t i) { return i < node.inputs.size() ? graph.constant(node.inputs[i]) : nullptr; };
+  const bool biased = node.inputs.size() > 8 && node.inputs[8].valid();
+  for (size_t i = 1; i < (biased ? 9U : 8U); ++i) {
+    if (constant(i) == nullptr) return {};
+  }
+  auto weights = dequantized(*constant(3), *constant(4), *constant(5));
+  std::optional<Tensor> bias;
+  if (biased) bias = dequantized_bias(*constant(8), to_doubles(constant(1)->view())[0], *constant(4));
+  if (!weights || biased != bias.has_value()) return {};
+  const std::string name = graph.value(node.outputs[0]).name;
+  OPENRKNN_TRY(const auto x, ops::add_node(graph, "DequantizeLinear", name + "_x",
+                                           {node.inputs[0], node.inputs[1], node.inputs[2]}, {}, node.source));
+  std::vector<ValueId> operands = {x[0], graph.add_constant(name + "_w", std::move(*weights))};
+  if (biased) operands.push_back(graph.add_constant(name + "_b", std::move(*bias)));
+  OPENRKNN_TRY(const auto y, ops::add_node(graph, "Conv", name + "_float", operands, node.attributes, node.source));
+  become(graph, id, "QuantizeLinear", {y[0], node.inputs[6], node.inputs[7]}, {});
+  return {};
+}
+
+// What moves bytes, or takes the largest, does the same to the floats that they stand for.
+Status expand_movement(Graph& graph, NodeId id) {
+  static const std::set<std::string, std::less<>> kSame = {"MaxPool",   "Reshape",  "Flatten",  "Squeeze",
+                                                           "Unsqueeze", "Identity", "Transpose"};
+  const Node node = graph.node(id);
+  if (!kSame.contains(node.op) || node.outputs.size() != 1 || !is_bytes(graph, node.inputs[0])) return {};
+  const NodeId producer = graph.value(node.inputs[0]).producer;
+  if (!producer.valid() || graph.node(producer).op != "QuantizeLinear") return {};
+  const Node front = graph.node(producer);
+  if (!scale_of(graph, front) || graph.value(front.inputs[0]).dtype != DType::kFloat32) return {};
+  std::vector<ValueId> parameters(front.inputs.begin() + 1, front.inputs.end());
+  std::vector<ValueId> quantized = {node.inputs[0]};
+  quantized.insert(quantized.end(), parameters.begin(), parameters.end());
+  const std::string name = graph.value(node.outputs[0]).name;
+  OPENRKNN_TRY(const auto x, ops::add_node(graph, "DequantizeLinear", name + "_x", quantized, {}, node.source));
+  std::vector<ValueId> operands = node.inputs;
+  operands[0] = x[0];
+  OPENRKNN_TRY(const auto y, ops::add_node(graph, node.op, name + "_float", operands, node.attributes, node.source));
+  quantized[0] = y[0];
+  become(graph, id, "QuantizeLinear", quantized, front.attributes);
+  return {};
+}
+
+// Operators on quantized values as operators on floats between pairs.
+Status expand_quantized(Graph& graph) {
+  OPENRKNN_TRY(const auto order, graph.topological_order());
+  for (const NodeId id : order) {
+    if (graph.node(id).op == "QLinearConv") {
+      OPENRKNN_CHECK_OK(expand_convolution(graph, id));
+    } else if (!graph.node(id).inputs.empty() && graph.node(id).inputs[0].valid()) {
+      OPENRKNN_CHECK_OK(expand_movement(graph, id));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<EmbeddedRanges> absorb_quantization(Graph& graph) {
+  OPENRKNN_CHECK_OK(expand_quantized(graph));
   OPENRKNN_TRY(const auto order, graph.topological_order());
   EmbeddedRanges embedded;
   for (const NodeId id : order) {

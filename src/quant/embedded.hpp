@@ -1,4 +1,5 @@
-// Quantization that a model brings with it: QuantizeLinear and DequantizeLinear around float operators (QAT).
+// Quantization that a model brings with it: QuantizeLinear and DequantizeLinear around float operators (QAT), or
+// operators on quantized values (QLinearConv), which are brought to that form first.
 #pragma once
 
 #include <map>

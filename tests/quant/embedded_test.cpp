@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "eval/evaluator.hpp"
 #include "ir/text.hpp"
 #include "ops/registry.hpp"
 
@@ -76,6 +79,40 @@ TEST(Embedded, WhatIsNoPairOfOneScaleStays) {
   ASSERT_TRUE(embedded.ok());
   EXPECT_TRUE(embedded->empty());
   EXPECT_EQ(graph.node_count(), 6U);
+}
+
+TEST(Embedded, OperatorsOnQuantizedValuesBecomeFloatOnes) {
+  Graph graph = typed(R"(graph "g" {
+    input %x: float32[1,2,6,6]
+    const %sx: float32[] = {0.0078125}
+    const %zx: uint8[] = {0}
+    const %w: int8[3,2,3,3] = seeded(5, -100, 100)
+    const %sw: float32[3] = {0.01, 0.02, 0.015}
+    const %zw: int8[3] = {0, 0, 0}
+    const %sy: float32[] = {0.0625}
+    const %zy: uint8[] = {100}
+    const %b: int32[3] = {1000, -2000, 0}
+    %q = QuantizeLinear(%x, %sx, %zx)
+    %c = QLinearConv(%q, %sx, %zx, %w, %sw, %zw, %sy, %zy, %b) {pads=[1,1,1,1]}
+    %m = MaxPool(%c) {kernel_shape=[2,2], strides=[2,2]}
+    %y = DequantizeLinear(%m, %sy, %zy)
+    output %y
+  })");
+  const Graph before = graph;
+  const auto embedded = absorb_quantization(graph);
+  ASSERT_TRUE(embedded.ok());
+  EXPECT_TRUE(ops::verify(graph).ok());
+  std::vector<std::string> ops = operators(graph);
+  std::sort(ops.begin(), ops.end());
+  EXPECT_EQ(ops, (std::vector<std::string>{"Clip", "Conv", "Identity", "Identity", "MaxPool"}));
+  const eval::Tensors inputs = eval::seeded_inputs(before, 1);
+  const auto run = [&](const Graph& g) { return eval::Evaluator::make(g)->run(inputs)->at("y"); };
+  const Tensor expected = run(before);
+  const Tensor got = run(graph);
+  // Half a step of the result, and what half a step of x adds up to.
+  const auto a = got.as<float>();
+  const auto b = expected.as<float>();
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 0.0625 / 2 + 0.05) << i;
 }
 
 TEST(Embedded, AnAverageKeepsTheRange) {
