@@ -72,6 +72,7 @@ class OnnxImporter {
   Status add_cut(const std::string& name, const std::vector<int64_t>& dims);
   Result<Shape> bound_shape(const std::string& name, DeclaredType type);
   void check_declared(const onnx::NodeProto& node);
+  void note_input(const std::string& name, const Status& status);
   Status report_failures() const;
   Status finish();
   const std::vector<int64_t>* option_dims(std::string_view name) const;
@@ -90,7 +91,8 @@ class OnnxImporter {
   NameSet known_;                                        // every tensor of the graph
   std::vector<std::string> outputs_;
   std::vector<int> order_;
-  bool shapes_overridden_ = false;  // an input has another shape than the file says: declared inner shapes are void
+  std::vector<Error> input_errors_;  // reported together with the nodes that cannot be imported
+  bool shapes_overridden_ = false;   // an input has another shape than the file says: declared inner shapes are void
 };
 
 const std::vector<int64_t>* OnnxImporter::option_dims(std::string_view name) const {
@@ -345,12 +347,18 @@ Status OnnxImporter::add_inputs() {
         (!named && (scope_.initializers.contains(name) || scope_.sparse_initializers.contains(name))))
       continue;
     if (is_cut && !named && !scope_.used.contains(name)) continue;  // it feeds only what was cut off
-    OPENRKNN_CHECK_OK(add_input(info));
+    note_input(name, add_input(info));
   }
   for (const auto& [name, dims] : options_.inputs) {
-    if (!model_inputs.contains(name) && !scope_.values.contains(name)) OPENRKNN_CHECK_OK(add_cut(name, dims));
+    if (!model_inputs.contains(name) && !scope_.values.contains(name)) note_input(name, add_cut(name, dims));
   }
   return {};
+}
+
+void OnnxImporter::note_input(const std::string& name, const Status& status) {
+  if (status.ok()) return;
+  input_errors_.push_back(status.error());
+  nodes_.bind_unknown(name, scope_);
 }
 
 // What the file says about a result must be what its operator gives.
@@ -389,12 +397,23 @@ std::string hint_for(std::set<ErrorCode> codes) {
 
 Status OnnxImporter::report_failures() const {
   const auto& failures = nodes_.failures();
-  if (failures.empty()) return {};
+  if (failures.empty() && input_errors_.empty()) return {};
+  if (failures.empty() && input_errors_.size() == 1) return input_errors_[0];
+  const auto counted = [](size_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  };
   std::string lines;
+  for (const Error& error : input_errors_) {
+    const bool has_path = error.where.starts_with(path_ + ": ");
+    lines += fmt::format("\n  {}: {}; {}", has_path ? error.where.substr(path_.size() + 2) : error.where, error.why,
+                         error.hint);
+  }
   for (const auto& line : failures) lines += "\n  " + line;
-  return Error{ErrorCode::kUnsupported,
-               fmt::format("{} node{} cannot be imported", failures.size(), failures.size() == 1 ? "" : "s"), path_,
-               lines + "\n", hint_for(nodes_.failure_codes())};
+  const std::string inputs = input_errors_.empty() ? "" : counted(input_errors_.size(), "input");
+  const std::string nodes = failures.empty() ? "" : counted(failures.size(), "node");
+  return Error{input_errors_.empty() ? ErrorCode::kUnsupported : input_errors_[0].code,
+               fmt::format("{}{}{} cannot be imported", inputs, inputs.empty() || nodes.empty() ? "" : " and ", nodes),
+               path_, lines + "\n", failures.empty() ? "" : hint_for(nodes_.failure_codes())};
 }
 
 Status OnnxImporter::finish() {

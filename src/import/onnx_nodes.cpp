@@ -157,6 +157,11 @@ void NodeImporter::bind_unknown(const onnx::NodeProto& node, Scope& scope) {
   }
 }
 
+void NodeImporter::bind_unknown(const std::string& name, Scope& scope) {
+  scope.initializers.erase(name);
+  bind(name, builder_.add_unknown(scope.prefix + name), scope);
+}
+
 ValueId NodeImporter::add_constant(const std::string& name, Tensor tensor) {
   if (has_non_finite(tensor)) non_finite_.push_back(name);
   return builder_.add_constant(name, std::move(tensor));

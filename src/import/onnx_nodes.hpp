@@ -55,6 +55,8 @@ class NodeImporter {
                     const std::function<void(const onnx::NodeProto&)>& after = {});
   // The value of a name, its initializer read when this is the first use; nullopt when there is none.
   Result<std::optional<ValueId>> find(const std::string& name, Scope& scope);
+  // The name stands for a value that could not be imported.
+  void bind_unknown(const std::string& name, Scope& scope);
   // "node 'n' (Op): reason", one each.
   const std::vector<std::string>& failures() const { return failures_; }
   // What kinds of failures there are: they decide what the user can do about them.

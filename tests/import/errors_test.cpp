@@ -246,6 +246,19 @@ TEST(Unsupported, AllNodesAreListed) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5) << text;  // a line a node
 }
 
+TEST(Unsupported, InputsAreListedWithNodes) {
+  ModelBuilder b;
+  b.input("x", {-1, 4}).input("z", {2, -2}).input("w", {1, 4}).output("y");
+  b.node("Add", {"x", "z"}, {"a"}, "sum");
+  b.node("FancyOp", {"a"}, {"b"}, "first");
+  set_int(b.node("Relu", {"w"}, {"c"}, "odd"), "wobble", 3);
+  b.node("Add", {"b", "c"}, {"y"}, "last");
+  const std::string text = failure(b);
+  expect_parts(text, {"2 inputs and 2 nodes", "input 'x': dimension 0", "--input x:D,D", "input 'z': dimension 1",
+                      "'first' (FancyOp)", "'odd' (Relu)", "wobble"});
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5) << text;
+}
+
 TEST(Unsupported, DeadNodesDoNotMatter) {
   ModelBuilder b = relu_model();
   b.node("FancyOp", {"x"}, {"z"});
