@@ -43,6 +43,18 @@ if [ ${#missing[@]} -gt 0 ]; then
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
+# clang's sanitizer and fuzzer libraries are packages of its version.
+if [ "$level" = --ci ] && clang=$(command -v clang++-14 || command -v clang++); then
+  major=$("$clang" -dumpversion | cut -d. -f1)
+  for package in "libclang-rt-$major-dev" "libfuzzer-$major-dev"; do
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] && continue
+    echo "setup: installing $package"
+    as_root apt-get update -qq
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" >/dev/null
+  done
+fi
+
 [ -n "$level" ] || exit 0
 
 # The Python environment, made again when its requirements change.
