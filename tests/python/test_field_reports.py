@@ -244,6 +244,16 @@ def grid_sample(m):
 
 # -- files of today's exporters --
 
+@case(targets=("rk3588",))
+def contrib_nodes(m):
+    m.domains = ("com.microsoft",)
+    x = m.input((1, 6, 32))
+    y = m("SkipLayerNormalization", x, m.input((1, 6, 32)), m.floats(32), m.floats(32), names=["ln", "", "", "sum"], domain="com.microsoft",
+          epsilon=1e-5)
+    z = m("BiasGelu", m("MatMul", y[0], m.weights(32, 64)), m.floats(64), domain="com.microsoft")
+    m.output(m("MatMul", z, m.weights(64, 32)), y[1])
+
+
 @case(opset=[21, 22], int8=0.98)
 def new_opset(m, opset):
     m.opset = opset
