@@ -718,10 +718,16 @@ def unpool(net):
 
 @template()
 def quantized(net):
-    """Through integers and back; a rounded operand could fall to either side of a step."""
+    """Through integers and back; a rounded operand could fall to either side of a step. One scale per index of an axis:
+    a build takes pairs of a single scale as the ranges of an int8 network and computes without their rounding."""
     x = net.choose(lambda v: v.certain and len(v.shape) >= 1)
-    scale, zero = np.float32(net.pick([0.25, 0.125, 0.0625])), net.pick([np.uint8(128), np.int8(-3), np.int8(0)])
-    net.add("DequantizeLinear", net.add("QuantizeLinear", x, scale, zero, certain=True), scale, zero)
+    shape = net.values[x].shape
+    axis = net.int(0, len(shape) - 1)
+    if shape[axis] < 2:
+        raise Rejected("one scale")
+    scale = np.array([net.pick([0.25, 0.125, 0.0625]) for _ in range(shape[axis])], np.float32)
+    zero = np.full(shape[axis], net.pick([-3, 0]), np.int8) if net.chance(0.5) else np.full(shape[axis], 128, np.uint8)
+    net.add("DequantizeLinear", net.add("QuantizeLinear", x, scale, zero, axis=axis, certain=True), scale, zero, axis=axis)
 
 
 @template()
