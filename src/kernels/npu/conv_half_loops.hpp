@@ -7,6 +7,9 @@
 
 #include <stdint.h>
 #include <string.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #include "kernels/npu/conv_blocks.hpp"
 
@@ -24,6 +27,27 @@ constexpr int kHalfChannels = kHalfLanes * kHalfVectors;
 typedef double Doubles __attribute__((vector_size(kHalfLanes * 8)));
 typedef float Floats __attribute__((vector_size(kHalfLanes * 4)));
 typedef float UnalignedFloats __attribute__((vector_size(kHalfLanes * 4), aligned(4)));
+
+// Conversions of whole vectors: g++ 12 takes those of __builtin_convertvector apart.
+inline Doubles load_wide(const float* p) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Doubles>(_mm512_cvtps_pd(_mm256_loadu_ps(p)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Doubles>(_mm256_cvtps_pd(_mm_loadu_ps(p)));
+#else
+  return __builtin_convertvector(*reinterpret_cast<const UnalignedFloats*>(p), Doubles);
+#endif
+}
+
+inline Floats rounded(Doubles d) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Floats>(_mm512_cvtpd_ps(reinterpret_cast<__m512d>(d)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Floats>(_mm256_cvtpd_ps(reinterpret_cast<__m256d>(d)));
+#else
+  return __builtin_convertvector(d, Floats);
+#endif
+}
 
 constexpr int kDoubleBits = 53;
 
@@ -78,7 +102,7 @@ void half_tile(const HalfBlock& b, int64_t pixel) {
       Doubles w[kHalfVectors];
 #pragma GCC unroll 4
       for (int k = 0; k < kHalfVectors; ++k) {
-        w[k] = __builtin_convertvector(*reinterpret_cast<const UnalignedFloats*>(weights + k * kHalfLanes), Doubles);
+        w[k] = load_wide(weights + k * kHalfLanes);
       }
 #pragma GCC unroll 8
       for (int p = 0; p < kHalfPixels; ++p) {
@@ -95,7 +119,7 @@ void half_tile(const HalfBlock& b, int64_t pixel) {
       const HalfStats& x_stats = stats[p][stat];
       if (x_stats.span <= allowed) {
 #pragma GCC unroll 4
-        for (int k = 0; k < kHalfVectors; ++k) accumulators[p][k] += __builtin_convertvector(sum[p][k], Floats);
+        for (int k = 0; k < kHalfVectors; ++k) accumulators[p][k] += rounded(sum[p][k]);
       } else if (p < left) {
         double lanes[kHalfChannels];
         float totals[kHalfChannels];
