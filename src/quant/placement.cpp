@@ -56,6 +56,12 @@ void ask(const Graph& graph, ValueId value, Format format, std::map<NodeId, Form
   }
 }
 
+// An operand's shape is not known: the node stands behind the one to blame.
+bool works_on_unshaped(const Graph& graph, const Node& node) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId id) { return id.valid() && !graph.value(id).shape; });
+}
+
 class Placer {
  public:
   Placer(const Graph& graph, const target::Target& target, Format wanted, std::map<NodeId, Format> asked)
@@ -82,6 +88,17 @@ class Placer {
   }
 
  private:
+  std::string unshaped(const Node& node, const Value& v) const {
+    if (works_on_unshaped(graph_, node)) return fmt::format("the shape of '{}' depends on data", v.name);
+    std::string cut;
+    for (const ValueId id : node.inputs) {
+      if (id.valid() && graph_.value(id).producer.valid()) cut += " --output " + graph_.value(id).name;
+    }
+    return fmt::format("the shape of '{}' depends on data; {}", v.name,
+                       cut.empty() ? "remove the node from the model and run it on the host"
+                                   : "cut the model before it:" + cut + ", and run the rest on the host");
+  }
+
   // A Program needs every extent, none of them 0, and addresses of 32 bits (npu.md 1.2).
   std::string obstacle(const Node& node) const {
     constexpr int64_t kLargestTensor = int64_t{1} << 32;
@@ -89,8 +106,7 @@ class Placer {
       for (const ValueId id : *ids) {
         if (!id.valid()) continue;
         const Value& v = graph_.value(id);
-        if (!v.shape)
-          return fmt::format("the shape of '{}' depends on data; cut the graph before it with --output", v.name);
+        if (!v.shape) return unshaped(node, v);
         const bool parameter = v.constant.has_value() && !is_float(v.dtype);
         if (v.shape->elements() == 0 && !parameter && !(v.constant && node.op == "Resize")) {
           return fmt::format("'{}' {} is empty; remove it from the model", v.name, v.shape->to_string());
@@ -211,17 +227,25 @@ Result<Placement> place(const Graph& graph, const target::Target& target, const 
 
 Status check_buildable(const Graph& graph, const Placement& placement, const target::Target& target) {
   std::vector<std::string> lines;
+  size_t behind = 0;
   for (const auto& [id, placed] : placement.nodes) {
-    if (!placed.obstacle.empty())
-      lines.push_back(fmt::format("node '{}' ({}): {}", graph.node(id).name, graph.node(id).op, placed.obstacle));
+    if (placed.obstacle.empty()) continue;
+    if (works_on_unshaped(graph, graph.node(id))) {
+      ++behind;
+      continue;
+    }
+    lines.push_back(fmt::format("node '{}' ({}): {}", graph.node(id).name, graph.node(id).op, placed.obstacle));
   }
-  if (lines.empty()) return {};
+  if (lines.empty() && behind == 0) return {};
+  if (behind > 0) lines.push_back(fmt::format("{} more that work on results without a shape", behind));
   std::string why = lines.size() == 1 ? lines[0] : "";
   if (lines.size() > 1) {
     for (const std::string& line : lines) why += "\n  " + line;
   }
-  return Error{ErrorCode::kUnsupported, fmt::format("{} node(s) cannot be built for {}", lines.size(), target.name),
-               graph.source_file, std::move(why), ""};
+  return Error{
+      ErrorCode::kUnsupported,
+      fmt::format("{} node(s) cannot be built for {}", lines.size() + (behind > 0 ? behind - 1 : 0), target.name),
+      graph.source_file, std::move(why), ""};
 }
 
 }  // namespace openrknn::quant

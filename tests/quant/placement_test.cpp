@@ -120,6 +120,25 @@ TEST(Placement, WhatNoProgramCanHoldIsSaidForAllNodes) {
   }
 }
 
+TEST(Placement, TheCutBeforeShapesThatDependOnData) {
+  const Graph graph = graph_of(R"(graph "g" {
+    input %x: float32[1,4,8,8]
+    %r = Relu(%x)
+    %found = NonZero(%r)
+    %back = Transpose(%found)
+    %size = Size(%back)
+    output %size
+  })");
+  const auto placement = place(graph, rk3588(), {"fp16", {}});
+  ASSERT_TRUE(placement.ok());
+  const Status status = check_buildable(graph, *placement, rk3588());
+  ASSERT_FALSE(status.ok());
+  const std::string text = status.error().message();
+  for (const char* part : {"3 node(s)", "(NonZero)", "--output r", "2 more"})
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  EXPECT_EQ(text.find("Transpose"), std::string::npos) << text;
+}
+
 TEST(Placement, ComputedParametersGoToTheCpu) {
   const Graph graph = graph_of(R"(graph "g" {
     input %x: float32[1,4,8,8]
