@@ -220,6 +220,11 @@ Result<std::vector<Tensor>> evaluate(std::string_view op, const Attributes& attr
     return Error{ErrorCode::kUnsupported, "cannot evaluate the operator", std::string(op), "it has no float kernel",
                  "see docs/OPERATORS.md"};
   }
+  for (size_t i = 0; i < static_cast<size_t>(def->min_inputs); ++i) {
+    if (i < inputs.size() && inputs[i].defined()) continue;
+    return Error{ErrorCode::kInvalidArgument, "cannot evaluate the operator", std::string(op),
+                 fmt::format("required input {} is absent", i), "repair the model"};
+  }
   std::vector<TensorType> types(inputs.size());
   std::vector<const Tensor*> constants(inputs.size(), nullptr);
   std::vector<TensorView> views(inputs.size());

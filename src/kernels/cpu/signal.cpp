@@ -174,7 +174,8 @@ Status mel_weight_matrix(const KernelArgs& args) {
   const int64_t rate = to_ints(args.inputs[2])[0];
   const double low = to_doubles(args.inputs[3])[0];
   const double high = to_doubles(args.inputs[4])[0];
-  if (rate < 1 || !(low >= 0.0) || !(high > low))
+  constexpr double kHighest = 1e12;  // Hz: beyond it, and for what is no number, there is no position
+  if (rate < 1 || !(low >= 0.0) || !(high > low) || !(high < kHighest))
     return kernel_error(fmt::format("sample rate {}, edges {} and {} Hz", rate, low, high), ErrorCode::kShape);
   const int64_t bins = shape[1];
   const auto at = mel_positions(bins, dft_length, rate, low, high);
