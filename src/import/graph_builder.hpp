@@ -33,6 +33,8 @@ class GraphBuilder {
   Graph& graph() { return graph_; }
   // A constant whose bytes the reader has already counted.
   ValueId add_constant(std::string_view name, Tensor tensor) { return graph_.add_constant(name, std::move(tensor)); }
+  // Takes bytes that an upgrade makes up, rather than reads, from the model's budget.
+  Status charge(int64_t bytes, const std::string& name) { return reader_.charge(bytes, name); }
   // Adds the node with inferred outputs, or their values when all operands are constant. `why` of an error is for a
   // person who knows which node is meant.
   Result<std::vector<ValueId>> emit(NodeDraft draft);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "base/checked.hpp"
 #include "base/text.hpp"
 
 namespace openrknn::import {
@@ -54,6 +55,7 @@ class Expansion {
     if (known == nullptr) return refusal("the shape of an operand is not known");
     return *known;
   }
+  Status charge(int64_t bytes) { return builder_.charge(bytes, name()); }
   DType dtype(ValueId value) const { return builder_.graph().value(value).dtype; }
   ValueId ints(const std::vector<int64_t>& values) { return constant(Tensor::ints(values)); }
   ValueId scalar(float value) { return constant(Tensor::scalar(value)); }
@@ -331,7 +333,10 @@ Result<ValueId> mask_bias(Expansion& e, ValueId mask, const Heads& h, float filt
 // Query i sees the keys up to past + i.
 Result<ValueId> causal_bias(Expansion& e, const Heads& h, float filter) {
   OPENRKNN_TRY(const Shape shape, Shape::make(std::vector<int64_t>{h.length, h.total}));
-  Tensor bias(DType::kFloat32, shape);
+  const auto bytes = checked_mul(shape.elements(), static_cast<int64_t>(sizeof(float)));
+  if (!bytes) return refusal("the mask of a causal attention is too large", ErrorCode::kResource);
+  OPENRKNN_CHECK_OK(e.charge(*bytes));
+  OPENRKNN_TRY(Tensor bias, Tensor::make(DType::kFloat32, shape));
   auto values = bias.mutable_as<float>();
   for (int64_t i = 0; i < h.length; ++i) {
     for (int64_t j = 0; j < h.total; ++j) values[static_cast<size_t>(i * h.total + j)] = j > h.past + i ? filter : 0.0F;
