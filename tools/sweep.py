@@ -122,18 +122,22 @@ def worst_cosine(program, work, measured):
 
 
 def lift(network, target, samples, folder, wanted=0.98):
-    """The fewest of the worst layers (1, 2, 4, ...) that must be fp16 for every output to reach `wanted`."""
+    """The fewest of the worst layers (1, 2, 4, ...) that must be fp16, with the inputs, for every output to reach `wanted`."""
     path, work, shapes, measured = prepare(network, samples, folder)
     report = work / "compare.json"
     openrknn("compare", path, work / "w8a8.rknn", "--dataset", work / "list.txt", "--max-samples", "1", "--json", report, "--quiet")
     layers = json.loads(report.read_text())["layers"]
     orders = [sorted((layer for layer in layers if layer.get(kind)), key=lambda layer: layer[kind]["worst"]["cos"])
               for kind in ("entire", "single")]
+    inspected = json.loads(openrknn("inspect", work / "w8a8.rknn", "--json", "-"))
+    inputs = [i["name"] for i in inspected["inputs"]]
+    # What the golden run has no tensor for (parts of rewritten operators) comes last.
+    unseen = [t["name"] for t in inspected["tasks"] if t["op"] != "exDataConvert" and t["name"] not in {x["name"] for x in layers}]
     count = 1
     while True:
         for order in orders:
-            names = [layer["name"] for layer in order[:count]]
-            options = [part for name in names for part in ("--layer-dtype", f"{name}=fp16")]
+            names = [layer["name"] for layer in order[:count]] + (unseen if count >= len(layers) else [])
+            options = [part for name in inputs + names for part in ("--layer-dtype", f"{name}=fp16")]
             program = work / "mixed.rknn"
             openrknn("build", path, "-o", program, "--target", target, "--dtype", "w8a8", "--dataset", work / "list.txt",
                      *shapes, *options, "--quiet")

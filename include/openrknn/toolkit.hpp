@@ -185,14 +185,15 @@ struct ChannelValues {
 };
 
 struct Config {
-  std::string target;                              // "rk3588": one of targets(), upper or lower case
-  std::string dtype = "w8a8";                      // w8a8 or fp16 (later: w8a16, w4a16, w16a16i_dfp)
-  std::string algorithm = "normal";                // of ranges (later: mmse, kl_divergence, gdq)
-  std::string method = "channel";                  // weight scales: layer or channel (later: group32, ...)
-  std::vector<ChannelValues> mean, std_dev;        // (x - mean) / std is built into the program
-  bool bgr_all = false;                            // swaps red and blue of calibration pictures ...
-  std::vector<std::string> bgr;                    // ... or of these inputs only
-  std::map<std::string, std::string> layer_dtype;  // tensor name or alias -> its producer's number format
+  std::string target;                        // "rk3588": one of targets(), upper or lower case
+  std::string dtype = "w8a8";                // w8a8 or fp16 (later: w8a16, w4a16, w16a16i_dfp)
+  std::string algorithm = "normal";          // of ranges (later: mmse, kl_divergence, gdq)
+  std::string method = "channel";            // weight scales: layer or channel (later: group32, ...)
+  std::vector<ChannelValues> mean, std_dev;  // (x - mean) / std is built into the program
+  bool bgr_all = false;                      // swaps red and blue of calibration pictures ...
+  std::vector<std::string> bgr;              // ... or of these inputs only
+  std::map<std::string, std::string>
+      layer_dtype;  // tensor name or alias -> number format of its producer or, of an input, its own
   int64_t max_samples = std::numeric_limits<int64_t>::max();
   int batch = 1;
   int opt_level = 3;                         // 0: only what a build needs; 3: everything

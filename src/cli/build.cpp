@@ -158,7 +158,8 @@ Command add_build(CLI::App& app) {
       ->expected(0, 1)
       ->default_str("")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_option("--layer-dtype", a->layer_dtype, "NAME=DTYPE: another format for the producer of one tensor")
+  sub->add_option("--layer-dtype", a->layer_dtype,
+                  "NAME=DTYPE: another format for the producer of one tensor, or for an input")
       ->allow_extra_args(false);
   sub->add_option("--batch", a->batch, "Multiply the batch (not there yet)")->check(whole_number(1));
   sub->add_option("--opt-level", a->opt_level, "0 (only what is needed) to 3 (default)")->check(CLI::Range(0, 3));

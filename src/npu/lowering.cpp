@@ -245,12 +245,11 @@ model::Task Lowering::task_for(NodeId id, model::TaskKind kind, std::string op) 
 
 // Pictures of 1, 3 or 4 channels that only convolutions read stay packed as the application gives them
 // (sdk.md 8.2).
-bool Lowering::packed_input(ValueId id) const {
+bool Lowering::packed_input(ValueId id, Format format) const {
   const Value& v = graph_.value(id);
   if (v.shape->rank() != 4 || v.users.empty() || graph_.is_output(id)) return false;
   const int64_t c = (*v.shape)[1];
   if (c != 1 && c != 3 && c != 4) return false;
-  const Format format = placement_.at(v.users[0].node).format;
   return std::all_of(v.users.begin(), v.users.end(), [&](const Use& use) {
     const Node& n = graph_.node(use.node);
     const quant::NodePlacement& p = placement_.at(use.node);
@@ -269,8 +268,10 @@ Status Lowering::add_inputs() {
         if (f == Format::kInt8 || (f == Format::kFloat16 && format != Format::kInt8)) format = f;
       }
     }
+    const auto asked = placement_.inputs.find(id);
+    if (asked != placement_.inputs.end() && is_float(v.dtype)) format = asked->second;
     model::TensorDesc t = describe(id, format);
-    if (on_npu(format) && packed_input(id)) t.layout = model::Layout::kNHWC;
+    if (on_npu(format) && packed_input(id, format)) t.layout = model::Layout::kNHWC;
     model::Port port;
     port.name = v.name;
     port.source_dtype = v.dtype;

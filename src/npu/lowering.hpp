@@ -81,7 +81,7 @@ class Lowering {
   int new_tensor(model::TensorDesc desc);
   model::TensorDesc describe(ValueId value, Format format) const;
   Result<int> constant_operand(ValueId value, Format format, int rank);
-  bool packed_input(ValueId value) const;
+  bool packed_input(ValueId value, Format format) const;
 
   const Graph& graph_;
   const quant::Placement& placement_;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/text.hpp"
 #include "quant/rules.hpp"
@@ -13,13 +14,13 @@ namespace {
 Error unknown_layer(const Graph& graph, const std::string& name) {
   std::vector<std::string> known;
   for (const ValueId id : graph.values()) {
-    if (!graph.value(id).producer.valid()) continue;
+    if (graph.constant(id) != nullptr) continue;
     known.push_back(graph.value(id).name);
     known.insert(known.end(), graph.value(id).aliases.begin(), graph.value(id).aliases.end());
   }
   const auto near = near_names(name, known);
   return Error{ErrorCode::kNotFound, "unknown tensor in the layer formats", name,
-               "no node of the optimised graph produces it",
+               "it is neither an input nor made by a node of the optimised graph",
                near.empty() ? "list the tensors with `openrknn inspect`" : "near names: " + join_names(near)};
 }
 
@@ -39,7 +40,10 @@ bool all_float(const Graph& graph, const Node& node) {
 Format stored_format(const Graph& graph, const Placement& placement, ValueId id, Format wanted) {
   const Value& v = graph.value(id);
   if (!is_float(v.dtype)) return Format::kRaw;
-  if (!v.producer.valid()) return wanted;
+  if (!v.producer.valid()) {
+    const auto asked = placement.inputs.find(id);
+    return asked == placement.inputs.end() ? wanted : asked->second;
+  }
   // A CPU task leaves floats (TopK beside its integers: format kRaw), which its reader converts to what it wants.
   const Format made = placement.at(v.producer).format;
   return made == Format::kInt8 || made == Format::kFloat16 ? made : wanted;
@@ -64,11 +68,16 @@ bool works_on_unshaped(const Graph& graph, const Node& node) {
 
 class Placer {
  public:
-  Placer(const Graph& graph, const target::Target& target, Format wanted, std::map<NodeId, Format> asked)
-      : graph_(graph), target_(target), wanted_(wanted), asked_(std::move(asked)) {}
+  // What was asked for: formats of nodes and of graph inputs.
+  Placer(const Graph& graph, const target::Target& target, Format wanted, std::map<NodeId, Format> nodes,
+         std::map<ValueId, Format> inputs)
+      : graph_(graph), target_(target), wanted_(wanted), asked_(std::move(nodes)) {
+    placement_.inputs = std::move(inputs);
+  }
 
   Result<Placement> run() {
     OPENRKNN_TRY(const auto order, graph_.topological_order());
+    note_computed(order);
     for (const NodeId id : order) {
       const Node& node = graph_.node(id);
       NodePlacement placed;
@@ -138,6 +147,11 @@ class Placer {
               "",
               ""};
     }
+    if (stays_between_cpu_tasks(id, node)) {
+      return {Engine::kCpu, Format::kFloat32,
+              "npu.dtypes", "it moves fp32 values from one CPU task to others (sdk.md C.1)",
+              "",           ""};
+    }
     const Format format = format_of(id, node);
     if (format == Format::kFloat16 && !target_.supports("fp16")) {
       return cpu(
@@ -154,6 +168,34 @@ class Placer {
       return cpu(node, *refusal, format);
     }
     return {Engine::kNpu, format, "", "", "", ""};
+  }
+
+  // Values that a task of the NPU computes with, directly or behind nodes that only move them; from the end, so that
+  // readers are known before what they read.
+  void note_computed(const std::vector<NodeId>& order) {
+    for (auto id = order.rbegin(); id != order.rend(); ++id) {
+      const Node& node = graph_.node(*id);
+      if (!obstacle(node).empty()) continue;  // not even its shapes are known
+      const bool computes =
+          format_role(node) == FormatRole::kFollows
+              ? std::any_of(node.outputs.begin(), node.outputs.end(),
+                            [&](ValueId out) { return computed_.contains(out); })
+              : !npu_refuses(graph_, node, target_, wanted_) || !npu_refuses(graph_, node, target_, Format::kFloat16);
+      if (!computes) continue;
+      for (const ValueId input : node.inputs) {
+        if (input.valid()) computed_.insert(input);
+      }
+    }
+  }
+
+  // Converting what a CPU task left to the NPU's format and back for the next one would only lose digits.
+  bool stays_between_cpu_tasks(NodeId id, const Node& node) const {
+    if (!is_movement(node.op) || node.op == "Concat" || asked_.contains(id)) return false;
+    const Value& moved = graph_.value(node.inputs[0]);
+    if (!moved.producer.valid() || !is_float(moved.dtype)) return false;
+    const NodePlacement& from = placement_.at(moved.producer);
+    if (from.engine != Engine::kCpu || (from.format != Format::kFloat32 && from.format != Format::kRaw)) return false;
+    return std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) { return computed_.contains(out); });
   }
 
   NodePlacement cpu(const Node& node, const Refusal& refusal, Format format) const {
@@ -185,6 +227,7 @@ class Placer {
   const target::Target& target_;
   Format wanted_;
   std::map<NodeId, Format> asked_;
+  std::set<ValueId> computed_;  // by tasks of the NPU
   Placement placement_;
 };
 
@@ -211,18 +254,23 @@ Result<Placement> place(const Graph& graph, const target::Target& target, const 
   }
   OPENRKNN_TRY(const Format wanted, format_from_name(options.dtype));
   std::map<NodeId, Format> asked;
+  std::map<ValueId, Format> inputs;
   for (const auto& [name, dtype] : options.layer_dtype) {
     const auto value = graph.find_value(name);
-    if (!value || !graph.value(*value).producer.valid()) return unknown_layer(graph, name);
+    if (!value || graph.constant(*value) != nullptr) return unknown_layer(graph, name);
     auto format = format_from_name(dtype);
     if (!format.ok()) return format.error().within(name);
     if (*format == Format::kFloat16 && !target.supports("fp16")) {
       return Error{ErrorCode::kUnsupported, "number format not available on the target", name + "=" + dtype,
                    target.name + " has no fp16", "leave the layer in w8a8"};
     }
+    if (!graph.value(*value).producer.valid()) {
+      inputs[*value] = *format;
+      continue;
+    }
     ask(graph, *value, *format, asked);
   }
-  return Placer(graph, target, wanted, std::move(asked)).run();
+  return Placer(graph, target, wanted, std::move(asked), std::move(inputs)).run();
 }
 
 Status check_buildable(const Graph& graph, const Placement& placement, const target::Target& target) {

@@ -30,15 +30,17 @@ struct NodePlacement {
 
 struct Placement {
   std::map<NodeId, NodePlacement> nodes;
+  std::map<ValueId, Format> inputs;  // graph inputs whose format was asked for; the others follow their readers
   const NodePlacement& at(NodeId id) const { return nodes.at(id); }
 };
 
 struct PlacementOptions {
   std::string dtype = "w8a8";                      // "w8a8" or "fp16"
-  std::map<std::string, std::string> layer_dtype;  // tensor name or alias -> "fp16", "w8a8"
+  std::map<std::string, std::string> layer_dtype;  // tensor name or alias -> "fp16", "w8a8": of its producer, or
+                                                   // of the graph input itself
 };
 
-// Fails for a dtype that the target lacks, and for layer names that no value has (near names are listed).
+// Fails for a dtype that the target lacks, and for layer names that no node or input has (near names are listed).
 Result<Placement> place(const Graph& graph, const target::Target& target, const PlacementOptions& options);
 std::string_view format_name(Format format);
 // All obstacles of a placement in one error; ok when there are none.

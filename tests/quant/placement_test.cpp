@@ -155,6 +155,61 @@ TEST(Placement, ComputedParametersGoToTheCpu) {
   for (const char* value : {"a", "b", "c"}) EXPECT_EQ(of(graph, *placement, value).engine, Engine::kCpu) << value;
 }
 
+TEST(Placement, AnInputTakesTheFormatAskedFor) {
+  const Graph graph = graph_of(R"(graph "g" {
+    input %x: float32[1,8,4,4]
+    const %w: float32[8,8,1,1] = seeded(1, -1, 1)
+    const %s: int64[4] = {1, 8, 16, 1}
+    %a = Reshape(%x, %s)
+    %b = Conv(%x, %w)
+    output %a
+    output %b
+  })");
+  const auto placement = place(graph, rk3588(), {"w8a8", {{"x", "fp16"}}});
+  ASSERT_TRUE(placement.ok()) << placement.error().message();
+  EXPECT_EQ(placement->inputs.at(*graph.find_value("x")), Format::kFloat16);
+  EXPECT_EQ(of(graph, *placement, "a").format, Format::kFloat16) << "it moves what the input holds";
+  EXPECT_EQ(of(graph, *placement, "b").format, Format::kInt8);
+  EXPECT_FALSE(place(graph, rk3588(), {"w8a8", {{"w", "fp16"}}}).ok()) << "a constant is no layer";
+}
+
+TEST(Placement, MovesBetweenCpuTasksKeepTheirDigits) {
+  const Graph graph = graph_of(R"(graph "g" {
+    input %x: float32[1,8,4,4]
+    const %s: int64[4] = {1, 8, 16, 1}
+    const %w: float32[8,8,1,1] = seeded(1, -1, 1)
+    %a = Exp(%x)
+    %b = Reshape(%a, %s)
+    %c = Transpose(%b) {perm=[0,1,3,2]}
+    %d = Sin(%c)
+    %e = Reshape(%a, %s)
+    %f = Conv(%e, %w)
+    output %d
+    output %f
+  })");
+  const auto placement = place(graph, rk3588(), {"w8a8", {}});
+  ASSERT_TRUE(placement.ok()) << placement.error().message();
+  for (const char* value : {"b", "c"}) {
+    EXPECT_EQ(of(graph, *placement, value).engine, Engine::kCpu) << value;
+    EXPECT_EQ(of(graph, *placement, value).format, Format::kFloat32) << value;
+  }
+  EXPECT_EQ(of(graph, *placement, "e").format, Format::kInt8) << "a convolution reads it";
+}
+
+TEST(Placement, ShapesThatDependOnDataAreNamed) {
+  const Graph graph = graph_of(R"(graph "g" {
+    input %x: float32[4]
+    %a = Exp(%x)
+    %n = NonZero(%a)
+    %f = Cast(%n) {to=1}
+    %s = Sin(%f)
+    output %s
+  })");
+  const auto placement = place(graph, rk3588(), {"fp16", {}});
+  ASSERT_TRUE(placement.ok());
+  EXPECT_FALSE(check_buildable(graph, *placement, rk3588()).ok());
+}
+
 TEST(Placement, MoreThanTwoOperandsGoToTheCpu) {
   const Graph graph = graph_of(R"(graph "g" {
     input %x: float32[1,4,8,8]
