@@ -44,7 +44,7 @@ Result<std::vector<WindowAxis>> read_axes(const Attributes& attributes, std::spa
   OPENRKNN_TRY(const auto pads, read_list(attributes, "pads", 2 * n, 0, -kLimit));
   std::vector<WindowAxis> axes(n);
   for (size_t i = 0; i < n; ++i) {
-    if (kernel[i] < 1 || kernel[i] > kLimit || in[i] > kLimit) {
+    if (kernel[i] < 1 || kernel[i] > kLimit || in[i] < 0 || in[i] > kLimit) {
       return bad_attribute("kernel_shape", fmt::format("kernel {} over extent {}", kernel[i], in[i]));
     }
     axes[i] = {in[i], 0, kernel[i], strides[i], dilations[i], pads[i], pads[i + n]};
