@@ -44,6 +44,13 @@ TEST(Pool, CeilModeNeverStartsAWindowInTheEndPadding) {
   EXPECT_EQ(dims(run("MaxPool", {floats(Shape{1, 1, 5}, {1, 2, 3, 4, 5})}, window({2}, {2}, {0, 0}, 1))), (I{1, 1, 3}));
 }
 
+TEST(Pool, CeilModeLetsTheFirstWindowStickOut) {
+  const Attributes a =
+      attributes({{"kernel_shape", I{3}}, {"strides", I{2}}, {"pads", I{1, 0}}, {"ceil_mode", int64_t{1}}});
+  EXPECT_EQ(values(run("MaxPool", {floats(Shape{1, 1, 1}, {7})}, a)), (std::vector<float>{7}));
+  EXPECT_EQ(values(run("AveragePool", {floats(Shape{1, 1, 1}, {7})}, a)), (std::vector<float>{7}));
+}
+
 TEST(Pool, RandomWindowsEqualTheDefinition) {
   std::mt19937 rng(5);
   const auto pick = [&rng](int64_t low, int64_t high) {

@@ -253,7 +253,8 @@ Requantizer::Requantizer(const Stages& s) : has_residual_(s.residual != nullptr)
     const double inner = s.table->factor() * kIndexUnit * (has_residual_ ? 1.0 : 0.5);
     if (inner >= 0.2 || residual_reach_ >= 0x1p12 || farthest_ + residual_reach_ >= 0x1p26) return;
     margin_ = 1;
-    constant_ = static_cast<float>(kTableLimit * kIndexUnit + kIndexUnit / 2 + 1);
+    constexpr uint32_t kHalf = kIndexUnit / 2;
+    constant_ = static_cast<float>(kTableLimit * kIndexUnit + kHalf + 1);
     usable_ = true;
     return;
   }
@@ -307,7 +308,8 @@ void Requantizer::set_output(const Stages& s, double out_factor) {
   const double moved = inner + 0x1p-24 * 1.01 * rounded + 1.0 / kUnit;
   if (moved >= 0.1) return;
   margin_ = static_cast<int32_t>(std::ceil(moved * kUnit));
-  constant_ = static_cast<float>(out.zero_point * kUnit + kUnit / 2 + margin_);
+  constexpr int32_t kHalf = kUnit / 2;
+  constant_ = static_cast<float>(out.zero_point * kUnit + kHalf + margin_);
   usable_ = true;
 }
 
