@@ -297,22 +297,45 @@ Status verify_value(const Graph& graph, ValueId id, const Fail& fail) {
     if (!n.alive || static_cast<size_t>(use.slot) >= n.inputs.size() || n.inputs[static_cast<size_t>(use.slot)] != id) {
       return fail(v.name, "a user does not read it");
     }
-    if (std::count(v.users.begin(), v.users.end(), use) != 1) return fail(v.name, "a use is listed twice");
   }
+  // Constants may be shared by all nodes of a large graph: no search of the list for each use.
+  std::vector<Use> sorted = v.users;
+  std::sort(sorted.begin(), sorted.end(), [](const Use& a, const Use& b) {
+    return a.node.index != b.node.index ? a.node.index < b.node.index : a.slot < b.slot;
+  });
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return fail(v.name, "a use is listed twice");
   if (v.quant && v.shape) {
     if (auto status = v.quant->validate(*v.shape); !status.ok()) return fail(v.name, status.error().why);
   }
   return {};
 }
 
+// Every operand knows its reader: all uses are right and different, so it is enough that there are as many as operands.
+Status verify_uses(const Graph& graph, const Fail& fail) {
+  size_t uses = 0, operands = 0;
+  for (const ValueId id : graph.values()) uses += graph.value(id).users.size();
+  for (const NodeId id : graph.nodes()) {
+    const auto& inputs = graph.node(id).inputs;
+    operands += static_cast<size_t>(std::count_if(inputs.begin(), inputs.end(), [](ValueId v) { return v.valid(); }));
+  }
+  if (uses == operands) return {};
+  for (const NodeId id : graph.nodes()) {
+    const Node& n = graph.node(id);
+    for (size_t s = 0; s < n.inputs.size(); ++s) {
+      if (!n.inputs[s].valid()) continue;
+      const auto& users = graph.value(n.inputs[s]).users;
+      if (std::find(users.begin(), users.end(), Use{id, static_cast<int>(s)}) == users.end())
+        return fail(n.name, fmt::format("input {} does not know its reader", s));
+    }
+  }
+  return fail("", "a value has more readers than operands");
+}
+
 Status verify_node(const Graph& graph, NodeId id, const Fail& fail) {
   const Node& n = graph.node(id);
   for (size_t s = 0; s < n.inputs.size(); ++s) {
     if (!n.inputs[s].valid()) continue;
-    const Value& v = graph.value(n.inputs[s]);
-    if (!v.alive || std::find(v.users.begin(), v.users.end(), Use{id, static_cast<int>(s)}) == v.users.end()) {
-      return fail(n.name, fmt::format("input {} does not know its reader", s));
-    }
+    if (!graph.value(n.inputs[s]).alive) return fail(n.name, fmt::format("input {} is gone", s));
   }
   for (size_t s = 0; s < n.outputs.size(); ++s) {
     if (!n.outputs[s].valid()) continue;
@@ -340,6 +363,7 @@ Status Graph::verify() const {
     OPENRKNN_CHECK_OK(verify_value(*this, id, fail));
   }
   for (const NodeId id : nodes()) OPENRKNN_CHECK_OK(verify_node(*this, id, fail));
+  OPENRKNN_CHECK_OK(verify_uses(*this, fail));
   for (const ValueId id : inputs_) {
     if (!id.valid() || !value(id).alive) return fail("", "a graph input is gone");
   }
