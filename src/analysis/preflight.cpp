@@ -62,7 +62,7 @@ Result<toolkit::PreflightReport> preflight(const Graph& source, const std::strin
                                            const std::string& dtype) {
   OPENRKNN_TRY(const target::Target* target, target::find(target_name));
   Graph graph = source;
-  OPENRKNN_CHECK_OK(quant::absorb_quantization(graph));
+  OPENRKNN_CHECK_OK(quant::absorb_quantization(graph, dtype != "fp16"));
   opt::OptimizeOptions options;
   options.capabilities = npu::capabilities(*target);
   options.check_golden = false;

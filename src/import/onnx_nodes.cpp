@@ -169,6 +169,7 @@ ValueId NodeImporter::add_constant(const std::string& name, Tensor tensor) {
 
 Result<std::optional<ValueId>> NodeImporter::find(const std::string& name, Scope& scope) {
   if (const auto it = scope.values.find(name); it != scope.values.end()) return std::optional(it->second);
+  if (scope.absent.contains(name)) return std::optional(ValueId{});
   std::optional<Result<Tensor>> read;
   if (const auto it = scope.initializers.find(name); it != scope.initializers.end())
     read = reader_.read(*it->second, name);
@@ -297,7 +298,14 @@ Status NodeImporter::import_call(const onnx::NodeProto& node, const onnx::Functi
   inner.in_loop = scope.in_loop;
   inner.prefix = scope.prefix + label_of(node) + "/";
   inner.depth = scope.depth + 1;
-  for (size_t i = 0; i < operands.size(); ++i) bind(function.input(static_cast<int>(i)), operands[i], inner);
+  for (int i = 0; i < function.input_size(); ++i) {
+    const ValueId operand = i < static_cast<int>(operands.size()) ? operands[static_cast<size_t>(i)] : ValueId{};
+    if (operand.valid()) {
+      bind(function.input(i), operand, inner);
+    } else {
+      inner.absent.insert(function.input(i));
+    }
+  }
   for (const auto& a : function.attribute_proto()) inner.caller_attributes[a.name()] = &a;
   for (const auto& a : node.attribute()) {
     const onnx::AttributeProto* source = &a;
@@ -346,7 +354,7 @@ Status NodeImporter::import_node(const onnx::NodeProto& node, Scope& scope) {
   if (const auto* function = function_of(node)) return import_call(node, *function, scope);
   const bool contrib = is_contrib(node.domain(), node.op_type());
   if (!is_onnx_domain(node.domain()) && !contrib)
-    return refusal(fmt::format("operators of domain '{}' are not supported", node.domain()));
+    return refusal(fmt::format("of domain '{}' this operator is not supported", node.domain()));
   if (node.op_type() == "Constant") return import_constant(node, scope);
   if (node.op_type() == "If") return import_if(node, scope);
   if (node.op_type() == "Loop") return import_loop(node, scope);

@@ -22,6 +22,7 @@ struct Scope {
   std::map<std::string, const onnx::SparseTensorProto*, std::less<>> sparse_initializers;
   std::map<std::string, int64_t, std::less<>> opsets;                                 // by domain; "" is ONNX's own
   std::map<std::string, const onnx::AttributeProto*, std::less<>> caller_attributes;  // inside a function
+  NameSet absent;                                   // inputs of a function that its caller leaves out
   NameSet used;                                     // names that a node of the list or the list's results read
   std::string prefix;                               // of the names of values, inside a function or a loop
   std::string path;                                 // of the labels in failures: the functions and nodes around

@@ -87,7 +87,9 @@ Status validate_place(const Program& p, const TensorDesc& t) {
 Status validate_tensor(const Program& p, const TensorDesc& t) {
   if (dtype_size(t.dtype) == 0) return invalid(t.name, "its element type has no size");
   const auto dims = t.shape.dims();
-  if (std::any_of(dims.begin(), dims.end(), [](int64_t d) { return d < 1; }))
+  // Parameters of CPU tasks may be lists of nothing (the axes of a reduction).
+  const int64_t least = t.constant != kNone && t.layout == Layout::kPlain ? 0 : 1;
+  if (std::any_of(dims.begin(), dims.end(), [least](int64_t d) { return d < least; }))
     return invalid(t.name, "an extent below 1 in " + t.shape.to_string());
   if (t.layout != Layout::kPlain) OPENRKNN_CHECK_OK(validate_strides(t));
   if (t.quant) {

@@ -61,7 +61,7 @@ const AttrSpec kType{"output_dtype", AttrKind::kInt, false,
 void register_quantize(Registry& registry) {
   registry.add(
       {.name = "QuantizeLinear",
-       .op_class = OpClass::kElementwise,
+       .op_class = OpClass::kCompute,
        .min_inputs = 2,
        .max_inputs = 3,
        .attributes = {kAxis,
@@ -73,7 +73,7 @@ void register_quantize(Registry& registry) {
        .doc = "round(x / scale) + zero point, ties to even, cut to the type's range"});
   registry.add(
       {.name = "DequantizeLinear",
-       .op_class = OpClass::kElementwise,
+       .op_class = OpClass::kCompute,
        .min_inputs = 2,
        .max_inputs = 3,
        .attributes = {kAxis,
@@ -82,7 +82,7 @@ void register_quantize(Registry& registry) {
        .infer = infer_dequantize,
        .doc = "(x - zero point) * scale"});
   registry.add({.name = "DynamicQuantizeLinear",
-                .op_class = OpClass::kElementwise,
+                .op_class = OpClass::kCompute,
                 .max_outputs = 3,
                 .infer = infer_dynamic,
                 .doc = "Quantizes to uint8 with a scale and zero point from the operand's own range"});

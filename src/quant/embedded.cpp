@@ -51,19 +51,76 @@ std::optional<Range> range_of_pair(const Graph& graph, const Node& back, NodeId 
   return range;
 }
 
-// Quantizers drop a Relu or Clip whose bounds are those of the type: the cut has to stay where one may have been. It
-// costs nothing behind these, whose tasks end in one.
-bool may_hide_a_cut(const Graph& graph, ValueId x) {
+bool within(const Range& inner, const Range& outer) { return inner.min >= outer.min && inner.max <= outer.max; }
+
+// What the values of a tensor lie in, as far as the graph says it: quantizers drop a Relu or Clip whose bounds are
+// those of the type, so a cut may only go where nothing can be outside.
+class Bounds {
+ public:
+  explicit Bounds(const Graph& graph) : graph_(graph) {}
+
+  void set(ValueId id, const Range& range) { known_[id] = range; }
+
+  // Nodes are asked in topological order: what they read is known already, or never will be.
+  std::optional<Range> of(ValueId id) {
+    const auto at = known_.find(id);
+    if (at != known_.end()) return at->second;
+    const NodeId producer = graph_.value(id).producer;
+    if (!producer.valid()) return std::nullopt;
+    return from_operands(graph_.node(producer));
+  }
+
+  // Notes what the results of a node lie in.
+  void note(const Node& node) {
+    const auto range = from_operands(node);
+    for (const ValueId out : node.outputs) {
+      if (range && out.valid() && graph_.value(out).dtype == DType::kFloat32) known_.emplace(out, *range);
+    }
+  }
+
+ private:
+  std::optional<Range> from_operands(const Node& node) const {
+    // Each result is one of the operand's elements, or lies between some.
+    static const std::set<std::string, std::less<>> kBetween = {
+        "Reshape", "Flatten",      "Squeeze",      "Unsqueeze", "Identity",          "Transpose",     "Slice",
+        "Split",   "DepthToSpace", "SpaceToDepth", "Gather",    "MaxPool",           "GlobalMaxPool", "Tile",
+        "Expand",  "ReduceMax",    "ReduceMin",    "Concat",    "GlobalAveragePool", "ReduceMean",    "AveragePool",
+        "Dropout"};
+    if (node.op == "Softmax" || node.op == "Sigmoid" || node.op == "HardSigmoid") return Range{0, 1, true, 0};
+    if (node.op == "Tanh") return Range{-1, 1, true, 0};
+    if (!kBetween.contains(node.op)) return std::nullopt;
+    std::optional<Range> all;
+    for (const ValueId input : node.inputs) {
+      if (!input.valid() || graph_.value(input).dtype != DType::kFloat32) continue;
+      const auto at = known_.find(input);
+      if (at == known_.end()) return std::nullopt;
+      if (!all) all = at->second;
+      all->min = std::min(all->min, at->second.min);
+      all->max = std::max(all->max, at->second.max);
+    }
+    // An average may count padding, which is 0.
+    if (all && node.op == "AveragePool") {
+      all->min = std::min(all->min, 0.0);
+      all->max = std::max(all->max, 0.0);
+    }
+    return all;
+  }
+
+  const Graph& graph_;
+  std::map<ValueId, Range> known_;
+};
+
+// The task of these ends in a cut, so that their result's range is that behind it.
+bool ends_in_a_cut(const Graph& graph, ValueId x) {
   static const std::set<std::string, std::less<>> kArithmetic = {
       "Conv", "ConvTranspose", "Gemm", "MatMul", "Add", "Sub", "Mul", "Div", "Sum", "BatchNormalization"};
   const NodeId producer = graph.value(x).producer;
   return producer.valid() && kArithmetic.contains(graph.node(producer).op);
 }
 
-// The node becomes one that hands `x` on, cut to the range where that may matter. An Identity is removed by the
-// optimiser, which knows how the names of graph outputs are kept.
-void replace_by_cut(Graph& graph, NodeId id, ValueId x, const Range& range) {
-  const bool cut = may_hide_a_cut(graph, x);
+// The node becomes one that hands `x` on, cut to the range when asked. An Identity is removed by the optimiser, which
+// knows how the names of graph outputs are kept.
+void replace_by_cut(Graph& graph, NodeId id, ValueId x, const Range& range, bool cut) {
   const std::string name = graph.value(x).name;
   for (int slot = 0; slot < static_cast<int>(graph.node(id).inputs.size()); ++slot)
     graph.set_input(id, slot, ValueId{});
@@ -72,8 +129,10 @@ void replace_by_cut(Graph& graph, NodeId id, ValueId x, const Range& range) {
   graph.node(id).attributes = {};
   graph.node(id).op = cut ? "Clip" : "Identity";
   if (!cut) return;
-  graph.append_input(id, graph.add_constant(name + "_min", Tensor::scalar(static_cast<float>(range.min))));
-  graph.append_input(id, graph.add_constant(name + "_max", Tensor::scalar(static_cast<float>(range.max))));
+  graph.append_input(
+      id, graph.add_constant(graph.unique_name(name + "_min"), Tensor::scalar(static_cast<float>(range.min))));
+  graph.append_input(
+      id, graph.add_constant(graph.unique_name(name + "_max"), Tensor::scalar(static_cast<float>(range.max))));
 }
 
 void remove_unread(Graph& graph, NodeId id) {
@@ -173,20 +232,27 @@ Status expand_quantized(Graph& graph) {
 
 }  // namespace
 
-Result<EmbeddedRanges> absorb_quantization(Graph& graph) {
+Result<EmbeddedRanges> absorb_quantization(Graph& graph, bool inputs_saturate) {
   OPENRKNN_CHECK_OK(expand_quantized(graph));
   OPENRKNN_TRY(const auto order, graph.topological_order());
   EmbeddedRanges embedded;
+  Bounds bounds(graph);
   for (const NodeId id : order) {
     const Node back = graph.node(id);  // a copy: the node goes
-    if (back.op != "DequantizeLinear" || !graph.value(back.inputs[0]).producer.valid()) continue;
-    const NodeId front = graph.value(back.inputs[0]).producer;
-    const auto range = range_of_pair(graph, back, front);
-    if (!range) continue;
+    const bool pair = back.op == "DequantizeLinear" && graph.value(back.inputs[0]).producer.valid();
+    const NodeId front = pair ? graph.value(back.inputs[0]).producer : NodeId{};
+    const auto range = pair ? range_of_pair(graph, back, front) : std::nullopt;
+    if (!range) {
+      bounds.note(back);
+      continue;
+    }
     const ValueId x = graph.node(front).inputs[0];
-    embedded[graph.value(x).name] = *range;
+    const auto lies_in = bounds.of(x);
+    const bool inside = (lies_in && within(*lies_in, *range)) || (graph.is_input(x) && inputs_saturate);
+    if (inside || ends_in_a_cut(graph, x)) embedded[graph.value(x).name] = *range;
     embedded[graph.value(back.outputs[0]).name] = *range;
-    replace_by_cut(graph, id, x, *range);
+    bounds.set(back.outputs[0], lies_in && inside ? *lies_in : *range);
+    replace_by_cut(graph, id, x, *range, !inside);
     remove_unread(graph, front);
   }
   for (const ValueId id : graph.values()) {  // scales and zero points that served the pairs

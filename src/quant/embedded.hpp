@@ -13,10 +13,12 @@ namespace openrknn::quant {
 using EmbeddedRanges = std::map<std::string, Range, std::less<>>;
 
 // Takes the pairs of one int8 or uint8 scale out of the graph, so that float operators meet again and can become tasks
-// of the NPU; what they said of the tensor's range is returned, and stays as a Clip behind arithmetic. Other pairs stay
-// and are computed. It changes what the graph computes (by the rounding that the NPU does again), so it is no rewrite
-// of the optimiser's.
-Result<EmbeddedRanges> absorb_quantization(Graph& graph);
+// of the NPU; what they said of the tensor's range is returned, and stays as a Clip where the tensor may leave it.
+// Other pairs stay and are computed. It changes what the graph computes (by the rounding that the NPU does again), so
+// it is no rewrite of the optimiser's.
+//
+// inputs_saturate: graph inputs will be stored in int8, which cuts them as the model's quantizer does.
+Result<EmbeddedRanges> absorb_quantization(Graph& graph, bool inputs_saturate);
 
 // Embedded ranges take the place of measured ones. Ranges that `ranges` lacks are added where they can be known:
 // constants, and averages (a sum of magnitudes of weights up to 1) of what has a range.

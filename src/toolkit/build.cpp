@@ -186,7 +186,8 @@ Result<model::Program> build(const std::string& path, const import::Imported& im
   OPENRKNN_TRY(const ChannelMap mean, match_channels(config.mean, inputs, "--mean"));
   OPENRKNN_TRY(const ChannelMap std_dev, match_channels(config.std_dev, inputs, "--std"));
   Graph graph = imported.graph;
-  OPENRKNN_TRY(const quant::EmbeddedRanges embedded, quant::absorb_quantization(graph));
+  OPENRKNN_TRY(const quant::EmbeddedRanges embedded,
+               quant::absorb_quantization(graph, config.dtype == "w8a8" && config.layer_dtype.empty()));
   OPENRKNN_TRY(std::optional<SampleReader> samples, open_samples(inputs, config, dataset, !embedded.empty()));
   Tensors first_sample;
   if (samples) {

@@ -43,7 +43,7 @@ TEST(Embedded, PairsBecomeRanges) {
     %cd = DequantizeLinear(%cq, %s, %z)
     output %cd
   })");
-  const auto embedded = absorb_quantization(graph);
+  const auto embedded = absorb_quantization(graph, true);
   ASSERT_TRUE(embedded.ok());
   EXPECT_EQ(operators(graph), (std::vector<std::string>{"Identity", "Conv", "Clip"}));
   EXPECT_TRUE(ops::verify(graph).ok());
@@ -56,6 +56,49 @@ TEST(Embedded, PairsBecomeRanges) {
   apply_embedded(graph, *embedded, ranges);
   EXPECT_EQ(ranges[*graph.find_value("x")].min, -25.0);
   EXPECT_TRUE(ranges[*graph.find_value("w")].seen);
+}
+
+// The quantizer's cut at 0 is a Relu that its tool has dropped, wherever it stands.
+TEST(Embedded, ACutStaysWhereValuesMayLeaveTheRange) {
+  for (const char* op :
+       {"MaxPool(%c) {kernel_shape=[2,2]}", "AveragePool(%c) {kernel_shape=[2,2]}", "Transpose(%c) {perm=[0,2,3,1]}",
+        "LeakyRelu(%c)", "Neg(%c)", "Identity(%x)", "Concat(%c, %x) {axis=1}", "GlobalAveragePool(%c)"}) {
+    SCOPED_TRACE(op);
+    Graph graph = typed(std::string(R"(graph "g" {
+      input %x: float32[1,2,4,4]
+      const %s: float32[] = {0.01}
+      const %z: uint8[] = {0}
+      const %w: float32[2,2,1,1] = seeded(7, -1, 1)
+      %c = Conv(%x, %w)
+      %o = )") + op + R"(
+      %q = QuantizeLinear(%o, %s, %z)
+      %y = DequantizeLinear(%q, %s, %z)
+      output %y
+    })");
+    eval::Tensors inputs = eval::seeded_inputs(graph, 3);
+    for (float& v : inputs.begin()->second.mutable_as<float>()) v = 8.0F * v - 4.0F;
+    const Tensor expected = eval::Evaluator::make(graph)->run(inputs)->at("y");
+    ASSERT_TRUE(absorb_quantization(graph, false).ok());
+    const Tensor got = eval::Evaluator::make(graph)->run(inputs)->at("y");
+    for (size_t i = 0; i < expected.as<float>().size(); ++i)
+      EXPECT_NEAR(got.as<float>()[i], expected.as<float>()[i], 0.0051F);
+  }
+}
+
+TEST(Embedded, NoCutWhereNothingCanBeOutside) {
+  Graph graph = typed(R"(graph "g" {
+    input %x: float32[1,2,4,4]
+    const %s: float32[] = {0.01}
+    const %z: uint8[] = {0}
+    %q = QuantizeLinear(%x, %s, %z)
+    %d = DequantizeLinear(%q, %s, %z)
+    %m = MaxPool(%d) {kernel_shape=[2,2]}
+    %mq = QuantizeLinear(%m, %s, %z)
+    %y = DequantizeLinear(%mq, %s, %z)
+    output %y
+  })");
+  ASSERT_TRUE(absorb_quantization(graph, false).ok());
+  EXPECT_EQ(operators(graph), (std::vector<std::string>{"Clip", "MaxPool", "Identity"}));
 }
 
 TEST(Embedded, WhatIsNoPairOfOneScaleStays) {
@@ -75,7 +118,7 @@ TEST(Embedded, WhatIsNoPairOfOneScaleStays) {
     output %d
     output %f
   })");
-  const auto embedded = absorb_quantization(graph);
+  const auto embedded = absorb_quantization(graph, true);
   ASSERT_TRUE(embedded.ok());
   EXPECT_TRUE(embedded->empty());
   EXPECT_EQ(graph.node_count(), 6U);
@@ -99,7 +142,7 @@ TEST(Embedded, OperatorsOnQuantizedValuesBecomeFloatOnes) {
     output %y
   })");
   const Graph before = graph;
-  const auto embedded = absorb_quantization(graph);
+  const auto embedded = absorb_quantization(graph, true);
   ASSERT_TRUE(embedded.ok());
   EXPECT_TRUE(ops::verify(graph).ok());
   std::vector<std::string> ops = operators(graph);
