@@ -44,7 +44,9 @@ bool start(Decoder& d) {
   const int color = png_get_color_type(d.png, d.info);
   const int depth = png_get_bit_depth(d.png, d.info);
   if (depth == 16) png_set_strip_16(d.png);
-  if ((color & PNG_COLOR_MASK_ALPHA) != 0) png_set_strip_alpha(d.png);
+  // Transparent entries of a palette become an alpha channel as well.
+  const bool transparent = png_get_valid(d.png, d.info, PNG_INFO_tRNS) != 0;
+  if ((color & PNG_COLOR_MASK_ALPHA) != 0 || transparent) png_set_strip_alpha(d.png);
   if (color == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(d.png);
   if (color == PNG_COLOR_TYPE_GRAY && depth < 8) png_set_expand_gray_1_2_4_to_8(d.png);
   if ((color & PNG_COLOR_MASK_COLOR) == 0) png_set_gray_to_rgb(d.png);

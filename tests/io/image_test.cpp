@@ -150,6 +150,23 @@ TEST(Png, ReadsEveryKind) {
   EXPECT_EQ(repeated->pixels, (std::vector<uint8_t>{1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4}));
 }
 
+TEST(Png, TransparentPalettesLoseTheirAlpha) {
+  const std::vector<uint8_t> colours{255, 0, 0, 255, 0, 128, 255, 100}, indices{1, 0};
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = 2;
+  image.height = 1;
+  image.format = PNG_FORMAT_RGBA_COLORMAP;
+  image.colormap_entries = 2;
+  std::string bytes(4096, '\0');
+  png_alloc_size_t size = bytes.size();
+  ASSERT_NE(png_image_write_to_memory(&image, bytes.data(), &size, 0, indices.data(), 0, colours.data()), 0);
+  bytes.resize(size);
+  const auto read = parse(bytes);
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  EXPECT_EQ(read->pixels, (std::vector<uint8_t>{0, 128, 255, 255, 0, 0}));
+}
+
 TEST(Png, RefusesDamagedFiles) {
   const std::string good = png(pattern(9, 7).pixels.data(), 9, 7, PNG_FORMAT_RGB);
   for (size_t length = 0; length + 12 < good.size(); ++length)
