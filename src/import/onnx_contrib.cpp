@@ -515,6 +515,41 @@ Status integer_unary(Expansion& e, std::string_view op, Attributes attributes) {
 Status qlinear_sigmoid(Expansion& e) { return integer_unary(e, "Sigmoid", {}); }
 Status qlinear_leaky_relu(Expansion& e) { return integer_unary(e, "LeakyRelu", e.attributes()); }
 
+Status qlinear_softmax(Expansion& e) {
+  Attributes attributes;
+  attributes.set("axis", Attribute(e.attributes().int_or("axis", -1)));
+  OPENRKNN_TRY(const Shape x, e.shape(e.in(0)));
+  const int64_t axis = e.attributes().int_or("axis", -1);
+  // Before opset 13 all axes from `axis` on were one.
+  if (e.attributes().int_or("opset", 13) < 13 && axis != -1 && axis != x.rank() - 1)
+    return refusal("attribute 'opset' below 13 with another axis than the last is not supported");
+  return integer_unary(e, "Softmax", std::move(attributes));
+}
+
+// A, its scale and zero, B with one scale or one a column, bias in steps of both scales, scale and zero of the result;
+// without these the result is float.
+Status quantized_gemm(Expansion& e) {
+  OPENRKNN_CHECK_OK(e.require(6));
+  OPENRKNN_TRY(const ValueId a, real(e, 0));
+  Attributes columns;
+  columns.set("axis", Attribute(int64_t{e.attributes().int_or("transB", 0) != 0 ? 0 : 1}));
+  OPENRKNN_TRY(const ValueId b, e.node("DequantizeLinear", {e.in(3), e.in(4), e.in(5)}, std::move(columns)));
+  OPENRKNN_TRY(ValueId y, e.node("Gemm", {a, b}, e.attributes()));
+  if (e.has(6)) {
+    Attributes to_float;
+    to_float.set("to", Attribute(int64_t{1}));
+    OPENRKNN_TRY(const ValueId steps, e.node("Cast", {e.in(6)}, std::move(to_float)));
+    OPENRKNN_TRY(ValueId step, e.node("Mul", {e.in(1), e.in(4)}));
+    const float alpha = e.attributes().float_or("alpha", 1.0F);
+    if (alpha != 1.0F) {
+      OPENRKNN_TRY(step, e.node("Mul", {step, e.scalar(alpha)}));
+    }
+    OPENRKNN_TRY(const ValueId bias, e.node("Mul", {steps, step}));
+    OPENRKNN_TRY(y, e.node("Add", {y, bias}));
+  }
+  return e.has(7) ? give_integers(e, y, 7) : e.give(0, y);
+}
+
 Status qlinear_global_pool(Expansion& e) {
   if (e.attributes().int_or("channels_last", 0) != 0) return refusal("attribute 'channels_last' = 1 is not supported");
   return integer_unary(e, "GlobalAveragePool", {});
@@ -575,6 +610,7 @@ constexpr std::array kTable = std::to_array<Entry>({
     {"FusedMatMul", fused_matmul, "alpha transA transB transBatchA transBatchB"},
     {"Gelu", gelu, ""},
     {"MultiHeadAttention", multi_head_attention, "num_heads scale mask_filter_value unidirectional"},
+    {"QGemm", quantized_gemm, "alpha transA transB"},
     {"QLinearAdd", qlinear_add, ""},
     {"QLinearAveragePool", qlinear_average_pool, kPool},
     {"QLinearConcat", qlinear_concat, "axis"},
@@ -582,6 +618,7 @@ constexpr std::array kTable = std::to_array<Entry>({
     {"QLinearLeakyRelu", qlinear_leaky_relu, "alpha"},
     {"QLinearMul", qlinear_mul, ""},
     {"QLinearSigmoid", qlinear_sigmoid, ""},
+    {"QLinearSoftmax", qlinear_softmax, "axis opset"},
     {"QuantizeLinear", quantize, "axis"},
     {"QuickGelu", quick_gelu, "alpha"},
     {"SimplifiedLayerNormalization", rms_norm, "axis epsilon stash_type"},

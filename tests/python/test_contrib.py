@@ -98,6 +98,13 @@ CASES = {
                                    *quantized(0.04, 50, np.uint8), alpha=0.1),
     "qlinear_pool": lambda m: add(m, "QLinearGlobalAveragePool", integers(m, (1, 4, 5, 5), np.uint8), *quantized(0.05, 128, np.uint8),
                                   *quantized(0.02, 120, np.uint8)),
+    "qlinear_softmax": lambda m: add(m, "QLinearSoftmax", integers(m, (2, 9), np.uint8), *quantized(0.05, 128, np.uint8),
+                                     *quantized(1 / 256, 0, np.uint8), axis=-1, opset=13),
+    "qgemm": lambda m: add(m, "QGemm", integers(m, (3, 8), np.uint8), *quantized(0.02, 120, np.uint8), m.random.integers(-90, 90, (5, 8)).astype(np.int8),
+                           np.array([0.01, 0.02, 0.015, 0.01, 0.03], np.float32), np.zeros(5, np.int8), m.random.integers(-900, 900, 5).astype(np.int32),
+                           *quantized(0.25, 128, np.uint8), transB=1, alpha=1.0),
+    "qgemm_float": lambda m: add(m, "QGemm", integers(m, (3, 8), np.uint8), *quantized(0.02, 120, np.uint8), m.random.integers(-90, 90, (8, 5)).astype(np.int8),
+                                 *quantized(0.02, 3, np.int8), alpha=1.0),
     "qlinear_concat": lambda m: add(m, "QLinearConcat", *quantized(0.06, 100, np.uint8), integers(m, (2, 3), np.uint8), *quantized(0.05, 128, np.uint8),
                                     integers(m, (2, 4), np.uint8), *quantized(0.02, 10, np.uint8), axis=1),
 }
