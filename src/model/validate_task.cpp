@@ -105,6 +105,11 @@ Status Checker::operands(size_t count) const {
 
 Status Checker::activation(int64_t channels) const {
   const Activation& a = t_.activation;
+  // The machine looks both up, whatever the kind.
+  for (const int id : {a.table, a.slopes}) {
+    if (id != kNone && !blob_exists(id))
+      return fail(fmt::format("its activation names a blob {} that is not there", id));
+  }
   if (a.kind == ActivationKind::kTable) {
     const bool scales = between(a.index_scale, INT16_MIN, INT16_MAX) && between(a.index_shift, 0, kMaxShift);
     if (!blob_is(a.table, kTableBytes) || !scales) return fail("the look-up table or its index scale is not usable");
