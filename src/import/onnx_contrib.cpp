@@ -516,14 +516,13 @@ Status qlinear_sigmoid(Expansion& e) { return integer_unary(e, "Sigmoid", {}); }
 Status qlinear_leaky_relu(Expansion& e) { return integer_unary(e, "LeakyRelu", e.attributes()); }
 
 Status qlinear_softmax(Expansion& e) {
-  Attributes attributes;
-  attributes.set("axis", Attribute(e.attributes().int_or("axis", -1)));
-  OPENRKNN_TRY(const Shape x, e.shape(e.in(0)));
+  OPENRKNN_CHECK_OK(e.require(2));
   const int64_t axis = e.attributes().int_or("axis", -1);
+  OPENRKNN_TRY(const Shape x, e.shape(e.in(0)));
   // Before opset 13 all axes from `axis` on were one.
   if (e.attributes().int_or("opset", 13) < 13 && axis != -1 && axis != x.rank() - 1)
     return refusal("attribute 'opset' below 13 with another axis than the last is not supported");
-  return integer_unary(e, "Softmax", std::move(attributes));
+  return integer_unary(e, "Softmax", with("axis", axis));
 }
 
 // A, its scale and zero, B with one scale or one a column, bias in steps of both scales, scale and zero of the result;
@@ -531,14 +530,11 @@ Status qlinear_softmax(Expansion& e) {
 Status quantized_gemm(Expansion& e) {
   OPENRKNN_CHECK_OK(e.require(6));
   OPENRKNN_TRY(const ValueId a, real(e, 0));
-  Attributes columns;
-  columns.set("axis", Attribute(int64_t{e.attributes().int_or("transB", 0) != 0 ? 0 : 1}));
-  OPENRKNN_TRY(const ValueId b, e.node("DequantizeLinear", {e.in(3), e.in(4), e.in(5)}, std::move(columns)));
+  const int64_t columns = e.attributes().int_or("transB", 0) != 0 ? 0 : 1;
+  OPENRKNN_TRY(const ValueId b, e.node("DequantizeLinear", {e.in(3), e.in(4), e.in(5)}, with("axis", columns)));
   OPENRKNN_TRY(ValueId y, e.node("Gemm", {a, b}, e.attributes()));
   if (e.has(6)) {
-    Attributes to_float;
-    to_float.set("to", Attribute(int64_t{1}));
-    OPENRKNN_TRY(const ValueId steps, e.node("Cast", {e.in(6)}, std::move(to_float)));
+    OPENRKNN_TRY(const ValueId steps, e.node("Cast", {e.in(6)}, with("to", int64_t{1})));
     OPENRKNN_TRY(ValueId step, e.node("Mul", {e.in(1), e.in(4)}));
     const float alpha = e.attributes().float_or("alpha", 1.0F);
     if (alpha != 1.0F) {

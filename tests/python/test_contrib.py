@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 
+from conftest import run_openrknn
 from small_model import Model, golden
 
 B, S, T, N, H = 2, 4, 6, 3, 8
@@ -122,3 +123,20 @@ def test_contrib_operator(name, tmp_path):
             assert worst <= (0 if wanted.dtype == np.int32 else 1), output
         else:
             np.testing.assert_allclose(got[output], wanted, rtol=2e-4, atol=2e-5, err_msg=output)
+
+
+OPERATORS = ("Attention BiasGelu DequantizeLinear EmbedLayerNormalization FastGelu FusedConv FusedGemm FusedMatMul Gelu MultiHeadAttention QGemm "
+             "QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearSigmoid QLinearSoftmax "
+             "QuantizeLinear QuickGelu SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization").split()
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.parametrize("given", [(), (1,), (0, 3)], ids=str)
+def test_absent_operands_are_refused_by_name(op, given, tmp_path):
+    """A node whose first operands are absent names the file and the node."""
+    model = Model(domains=("com.microsoft",))
+    operands = [model.input((2, 4)) if slot in given else "" for slot in range(max(given, default=-1) + 1)]
+    add(model, op, *operands)
+    done = run_openrknn("run", model.save(tmp_path), *model.arguments(tmp_path), "--outdir", tmp_path / "out", check=False)
+    if done.returncode:
+        assert "model.onnx" in done.stderr and op in done.stderr, done.stderr
