@@ -10,113 +10,10 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
+#include "import/onnx_contrib_expansion.hpp"
 
 namespace openrknn::import {
 namespace {
-
-using Values = std::vector<ValueId>;
-
-Attributes with(std::string_view name, Attribute value) {
-  Attributes attributes;
-  attributes.set(name, std::move(value));
-  return attributes;
-}
-
-// The nodes that stand for one contrib node.
-class Expansion {
- public:
-  Expansion(const NodeDraft& draft, GraphBuilder& builder) : draft_(draft), builder_(builder) {
-    results.resize(draft.outputs.size());
-  }
-
-  const Attributes& attributes() const { return draft_.attributes; }
-  size_t operands() const { return draft_.inputs.size(); }
-  bool has(size_t slot) const { return slot < draft_.inputs.size() && draft_.inputs[slot].valid(); }
-  bool wants(size_t output) const { return output < draft_.outputs.size() && !draft_.outputs[output].empty(); }
-  // An operand, invalid when absent.
-  ValueId in(size_t slot) const { return has(slot) ? draft_.inputs[slot] : ValueId{}; }
-  // Refuses operands and outputs beyond what the operator needs, by what they mean.
-  Status refuse_operand(size_t slot, std::string_view meaning) const {
-    if (!has(slot)) return {};
-    return refusal(fmt::format("operand {} ({}) is not supported", slot, meaning));
-  }
-  Status refuse_output(size_t output, std::string_view meaning) const {
-    if (!wants(output)) return {};
-    return refusal(fmt::format("output {} ({}) is not supported", output, meaning));
-  }
-  Status require(size_t count) const {
-    for (size_t i = 0; i < count; ++i) {
-      if (!has(i)) return refusal(fmt::format("operand {} is missing", i), ErrorCode::kFormat);
-    }
-    return {};
-  }
-  Result<Shape> shape(ValueId value) const {
-    const Shape* known = builder_.shape(value);
-    if (known == nullptr) return refusal("the shape of an operand is not known");
-    return *known;
-  }
-  Status charge(int64_t bytes) { return builder_.charge(bytes, name()); }
-  DType dtype(ValueId value) const { return builder_.graph().value(value).dtype; }
-  ValueId ints(const std::vector<int64_t>& values) { return constant(Tensor::ints(values)); }
-  ValueId scalar(float value) { return constant(Tensor::scalar(value)); }
-  ValueId constant(Tensor tensor) { return builder_.add_constant(name(), std::move(tensor)); }
-  Result<Values> nodes(std::string_view op, Values inputs, Attributes attributes, size_t outputs) {
-    NodeDraft node;
-    node.op = std::string(op);
-    node.inputs = std::move(inputs);
-    node.attributes = std::move(attributes);
-    for (size_t i = 0; i < outputs; ++i) node.outputs.push_back(name());
-    node.source = draft_.source;
-    OPENRKNN_TRY(const auto values, builder_.emit(std::move(node)));
-    made_.insert(values.begin(), values.end());
-    return values;
-  }
-  Result<ValueId> node(std::string_view op, Values inputs, Attributes attributes = {}) {
-    OPENRKNN_TRY(const auto outputs, nodes(op, std::move(inputs), std::move(attributes), 1));
-    return outputs[0];
-  }
-  // The value is output `output` of the contrib node.
-  Status give(size_t output, ValueId value) {
-    if (!wants(output)) return {};
-    if (made_.erase(value) > 0) {
-      builder_.graph().rename(value, draft_.outputs[output]);
-      results[output] = value;
-      return {};
-    }
-    NodeDraft copy;
-    copy.op = "Identity";
-    copy.inputs = {value};
-    copy.outputs = {draft_.outputs[output]};
-    copy.source = draft_.source;
-    OPENRKNN_TRY(const auto outputs, builder_.emit(std::move(copy)));
-    results[output] = outputs[0];
-    return {};
-  }
-  Result<ValueId> reshaped(ValueId value, const std::vector<int64_t>& dims) {
-    return node("Reshape", {value, ints(dims)});
-  }
-  Result<ValueId> permuted(ValueId value, std::vector<int64_t> perm) {
-    return node("Transpose", {value}, with("perm", std::move(perm)));
-  }
-  // a + b, or a when there is no b.
-  Result<ValueId> plus(ValueId a, ValueId b) {
-    if (!b.valid()) return a;
-    return node("Add", {a, b});
-  }
-
-  Values results;
-
- private:
-  std::string name() const {
-    const auto named =
-        std::find_if(draft_.outputs.begin(), draft_.outputs.end(), [](const std::string& n) { return !n.empty(); });
-    return fmt::format("{}_{}", named == draft_.outputs.end() ? draft_.op : *named, draft_.op);
-  }
-
-  const NodeDraft& draft_;
-  GraphBuilder& builder_;
-  std::set<ValueId> made_;  // values of the expansion that have no name of the model yet
-};
 
 // ------------------------------------------------------------------------------------------------ activations
 
@@ -479,126 +376,12 @@ Status attention(Expansion& e) {
   return e.give(0, y);
 }
 
-// ------------------------------------------------------------------------------------------------ integers
-
-// Operands at `slot`: number, scale and, perhaps, zero point.
-Result<ValueId> real(Expansion& e, size_t slot) {
-  return e.node("DequantizeLinear", {e.in(slot), e.in(slot + 1), e.in(slot + 2)});
-}
-
-// Scale at `slot`, zero point behind it.
-Status give_integers(Expansion& e, ValueId value, size_t slot) {
-  Attributes attributes;
-  if (!e.has(slot + 1)) attributes.set("output_dtype", e.dtype(e.in(0)) == DType::kInt8 ? 3 : 2);
-  OPENRKNN_TRY(const ValueId y, e.node("QuantizeLinear", {value, e.in(slot), e.in(slot + 1)}, std::move(attributes)));
-  return e.give(0, y);
-}
-
-Status integer_binary(Expansion& e, std::string_view op) {
-  OPENRKNN_CHECK_OK(e.require(2));
-  OPENRKNN_TRY(const ValueId a, real(e, 0));
-  OPENRKNN_TRY(const ValueId b, real(e, 3));
-  OPENRKNN_TRY(const ValueId sum, e.node(op, {a, b}));
-  return give_integers(e, sum, 6);
-}
-
-Status qlinear_add(Expansion& e) { return integer_binary(e, "Add"); }
-Status qlinear_mul(Expansion& e) { return integer_binary(e, "Mul"); }
-
-Status integer_unary(Expansion& e, std::string_view op, Attributes attributes) {
-  OPENRKNN_CHECK_OK(e.require(2));
-  OPENRKNN_TRY(const ValueId x, real(e, 0));
-  OPENRKNN_TRY(const ValueId y, e.node(op, {x}, std::move(attributes)));
-  return give_integers(e, y, 3);
-}
-
-Status qlinear_sigmoid(Expansion& e) { return integer_unary(e, "Sigmoid", {}); }
-Status qlinear_leaky_relu(Expansion& e) { return integer_unary(e, "LeakyRelu", e.attributes()); }
-
-Status qlinear_softmax(Expansion& e) {
-  OPENRKNN_CHECK_OK(e.require(2));
-  const int64_t axis = e.attributes().int_or("axis", -1);
-  OPENRKNN_TRY(const Shape x, e.shape(e.in(0)));
-  // Before opset 13 all axes from `axis` on were one.
-  if (e.attributes().int_or("opset", 13) < 13 && axis != -1 && axis != x.rank() - 1)
-    return refusal("attribute 'opset' below 13 with another axis than the last is not supported");
-  return integer_unary(e, "Softmax", with("axis", axis));
-}
-
-// A, its scale and zero, B with one scale or one a column, bias in steps of both scales, scale and zero of the result;
-// without these the result is float.
-Status quantized_gemm(Expansion& e) {
-  OPENRKNN_CHECK_OK(e.require(6));
-  OPENRKNN_TRY(const ValueId a, real(e, 0));
-  const int64_t columns = e.attributes().int_or("transB", 0) != 0 ? 0 : 1;
-  OPENRKNN_TRY(const ValueId b, e.node("DequantizeLinear", {e.in(3), e.in(4), e.in(5)}, with("axis", columns)));
-  OPENRKNN_TRY(ValueId y, e.node("Gemm", {a, b}, e.attributes()));
-  if (e.has(6)) {
-    OPENRKNN_TRY(const ValueId steps, e.node("Cast", {e.in(6)}, with("to", int64_t{1})));
-    OPENRKNN_TRY(ValueId step, e.node("Mul", {e.in(1), e.in(4)}));
-    const float alpha = e.attributes().float_or("alpha", 1.0F);
-    if (alpha != 1.0F) {
-      OPENRKNN_TRY(step, e.node("Mul", {step, e.scalar(alpha)}));
-    }
-    OPENRKNN_TRY(const ValueId bias, e.node("Mul", {steps, step}));
-    OPENRKNN_TRY(y, e.node("Add", {y, bias}));
-  }
-  return e.has(7) ? give_integers(e, y, 7) : e.give(0, y);
-}
-
-Status qlinear_global_pool(Expansion& e) {
-  if (e.attributes().int_or("channels_last", 0) != 0) return refusal("attribute 'channels_last' = 1 is not supported");
-  return integer_unary(e, "GlobalAveragePool", {});
-}
-
-Status qlinear_average_pool(Expansion& e) {
-  if (e.attributes().int_or("channels_last", 0) != 0) return refusal("attribute 'channels_last' = 1 is not supported");
-  Attributes attributes = e.attributes();
-  attributes.erase("channels_last");
-  return integer_unary(e, "AveragePool", std::move(attributes));
-}
-
-Status qlinear_concat(Expansion& e) {
-  if (e.operands() < 5 || (e.operands() - 2) % 3 != 0)
-    return refusal(fmt::format("{} operands are given, 2 and 3 for each part are needed", e.operands()),
-                   ErrorCode::kFormat);
-  Values parts;
-  for (size_t slot = 2; slot < e.operands(); slot += 3) {
-    OPENRKNN_TRY(const ValueId part, real(e, slot));
-    parts.push_back(part);
-  }
-  OPENRKNN_TRY(const ValueId all, e.node("Concat", std::move(parts), e.attributes()));
-  return give_integers(e, all, 0);
-}
-
-Status quantize(Expansion& e) {
-  OPENRKNN_CHECK_OK(e.require(2));
-  OPENRKNN_TRY(const ValueId y, e.node("QuantizeLinear", {e.in(0), e.in(1), e.in(2)}, e.attributes()));
-  return e.give(0, y);
-}
-
-Status dequantize(Expansion& e) {
-  OPENRKNN_CHECK_OK(e.require(2));
-  OPENRKNN_TRY(const ValueId y, e.node("DequantizeLinear", {e.in(0), e.in(1), e.in(2)}, e.attributes()));
-  return e.give(0, y);
-}
-
 // ------------------------------------------------------------------------------------------------ table
 
 constexpr std::string_view kConv = "auto_pad dilations group kernel_shape pads strides activation activation_params";
-constexpr std::string_view kPool =
-    "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides channels_last";
-
-struct Entry {
-  std::string_view op;
-  Status (*expand)(Expansion&);
-  std::string_view attributes;  // those it knows, by spaces
-};
-
-constexpr std::array kTable = std::to_array<Entry>({
+constexpr std::array kTable = std::to_array<ContribOperator>({
     {"Attention", attention, "num_heads qkv_hidden_sizes unidirectional scale mask_filter_value do_rotary"},
     {"BiasGelu", gelu, ""},
-    {"DequantizeLinear", dequantize, "axis"},
     {"EmbedLayerNormalization", embed_layer_norm, "epsilon mask_index_type"},
     {"FastGelu", fast_gelu, ""},
     {"FusedConv", fused_conv, kConv},
@@ -606,28 +389,21 @@ constexpr std::array kTable = std::to_array<Entry>({
     {"FusedMatMul", fused_matmul, "alpha transA transB transBatchA transBatchB"},
     {"Gelu", gelu, ""},
     {"MultiHeadAttention", multi_head_attention, "num_heads scale mask_filter_value unidirectional"},
-    {"QGemm", quantized_gemm, "alpha transA transB"},
-    {"QLinearAdd", qlinear_add, ""},
-    {"QLinearAveragePool", qlinear_average_pool, kPool},
-    {"QLinearConcat", qlinear_concat, "axis"},
-    {"QLinearGlobalAveragePool", qlinear_global_pool, "channels_last"},
-    {"QLinearLeakyRelu", qlinear_leaky_relu, "alpha"},
-    {"QLinearMul", qlinear_mul, ""},
-    {"QLinearSigmoid", qlinear_sigmoid, ""},
-    {"QLinearSoftmax", qlinear_softmax, "axis opset"},
-    {"QuantizeLinear", quantize, "axis"},
     {"QuickGelu", quick_gelu, "alpha"},
     {"SimplifiedLayerNormalization", rms_norm, "axis epsilon stash_type"},
     {"SkipLayerNormalization", skip_layer_norm, "epsilon"},
     {"SkipSimplifiedLayerNormalization", skip_rms_norm, "epsilon"},
 });
 
-const Entry* entry_of(std::string_view op) {
-  const auto* it = std::find_if(kTable.begin(), kTable.end(), [op](const Entry& entry) { return entry.op == op; });
-  return it == kTable.end() ? nullptr : &*it;
+const ContribOperator* entry_of(std::string_view op) {
+  for (const std::span<const ContribOperator> table : {std::span<const ContribOperator>(kTable), contrib_integers()}) {
+    const auto found = std::find_if(table.begin(), table.end(), [op](const ContribOperator& e) { return e.op == op; });
+    if (found != table.end()) return &*found;
+  }
+  return nullptr;
 }
 
-Status check_attributes(const Entry& entry, const Attributes& attributes) {
+Status check_attributes(const ContribOperator& entry, const Attributes& attributes) {
   const auto known = split(entry.attributes, ' ');
   std::vector<std::string> unknown;
   for (const auto& attribute : attributes) {
@@ -646,7 +422,7 @@ bool is_contrib(std::string_view domain, std::string_view op) {
 }
 
 Result<std::vector<ValueId>> expand_contrib(const NodeDraft& draft, GraphBuilder& builder) {
-  const Entry& entry = *entry_of(draft.op);
+  const ContribOperator& entry = *entry_of(draft.op);
   OPENRKNN_CHECK_OK(check_attributes(entry, draft.attributes));
   Expansion expansion(draft, builder);
   const bool unknown =
