@@ -42,39 +42,29 @@ Types infer_trilu(const InferInput& in) {
   return like_first(in);
 }
 
-OpDef def(std::string_view name, int least, int most, Infer infer, std::string_view doc,
-          std::vector<AttrSpec> attributes = {}) {
-  return {.name = name,
-          .op_class = OpClass::kCompute,
-          .min_inputs = least,
-          .max_inputs = most,
-          .attributes = std::move(attributes),
-          .infer = infer,
-          .doc = doc};
-}
-
 }  // namespace
 
 void register_select(Registry& registry) {
-  OpDef top = def("TopK", 2, 2, infer_top_k,
-                  "The K largest or smallest along an axis, and where they are; ties: lower index first",
-                  {{"axis", AttrKind::kInt, false, "default -1"},
-                   {"largest", AttrKind::kInt, false, "0: the smallest; default 1"},
-                   {"sorted", AttrKind::kInt, false, "results are always sorted"}});
+  OpDef top = compute_def("TopK", 2, 2, infer_top_k,
+                          "The K largest or smallest along an axis, and where they are; ties: lower index first",
+                          {{"axis", AttrKind::kInt, false, "default -1"},
+                           {"largest", AttrKind::kInt, false, "0: the smallest; default 1"},
+                           {"sorted", AttrKind::kInt, false, "results are always sorted"}});
   top.max_outputs = 2;
   registry.add(top);
-  registry.add(
-      def("NonZero", 1, 1, infer_non_zero, "Indices of the elements that are not 0; the shape depends on data"));
-  registry.add(def("OneHot", 3, 3, infer_one_hot, "One more axis, `on` at the index and `off` elsewhere",
-                   {{"axis", AttrKind::kInt, false, "place of the new axis; default -1"}}));
-  registry.add(def("Trilu", 1, 2, infer_trilu, "The upper or lower triangle of matrices; input 1 shifts the diagonal",
-                   {{"upper", AttrKind::kInt, false, "0: the lower; default 1"}}));
+  registry.add(compute_def("NonZero", 1, 1, infer_non_zero,
+                           "Indices of the elements that are not 0; the shape depends on data"));
+  registry.add(compute_def("OneHot", 3, 3, infer_one_hot, "One more axis, `on` at the index and `off` elsewhere",
+                           {{"axis", AttrKind::kInt, false, "place of the new axis; default -1"}}));
+  registry.add(compute_def("Trilu", 1, 2, infer_trilu,
+                           "The upper or lower triangle of matrices; input 1 shifts the diagonal",
+                           {{"upper", AttrKind::kInt, false, "0: the lower; default 1"}}));
   for (const std::string_view name : {"CumSum", "CumProd"}) {
-    registry.add(
-        def(name, 2, 2, like_first,
-            name == "CumSum" ? "Running sums along the axis in input 1" : "Running products along the axis in input 1",
-            {{"exclusive", AttrKind::kInt, false, "1: without the element itself; default 0"},
-             {"reverse", AttrKind::kInt, false, "1: from the end; default 0"}}));
+    registry.add(compute_def(
+        name, 2, 2, like_first,
+        name == "CumSum" ? "Running sums along the axis in input 1" : "Running products along the axis in input 1",
+        {{"exclusive", AttrKind::kInt, false, "1: without the element itself; default 0"},
+         {"reverse", AttrKind::kInt, false, "1: from the end; default 0"}}));
   }
 }
 

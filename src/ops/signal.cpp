@@ -30,35 +30,25 @@ Types infer_mel(const InferInput& in) {
   return computed(dtype, mel_shape(*in.ints(0), *in.ints(1)));
 }
 
-OpDef def(std::string_view name, int least, int most, Infer infer, std::string_view doc,
-          std::vector<AttrSpec> attributes) {
-  return {.name = name,
-          .op_class = OpClass::kCompute,
-          .min_inputs = least,
-          .max_inputs = most,
-          .attributes = std::move(attributes),
-          .infer = infer,
-          .doc = doc};
-}
-
 }  // namespace
 
 void register_signal(Registry& registry) {
   const AttrSpec datatype{"output_datatype", AttrKind::kInt, false,
                           "ONNX number of the result's type, default float32"};
-  registry.add(def("DFT", 1, 3, infer_dft, "Discrete Fourier transform: operands x, dft_length, axis (default -2)",
-                   {{"inverse", AttrKind::kInt, false, "1: from the spectrum; default 0"},
-                    {"onesided", AttrKind::kInt, false, "1: half a spectrum is written, or read; default 0"}}));
-  registry.add(def("STFT", 2, 4, infer_stft,
-                   "Spectra of overlapping frames: operands signal, frame_step, window, frame_length",
-                   {{"onesided", AttrKind::kInt, false, "1 (default): half a spectrum is written"}}));
+  registry.add(compute_def("DFT", 1, 3, infer_dft,
+                           "Discrete Fourier transform: operands x, dft_length, axis (default -2)",
+                           {{"inverse", AttrKind::kInt, false, "1: from the spectrum; default 0"},
+                            {"onesided", AttrKind::kInt, false, "1: half a spectrum is written, or read; default 0"}}));
+  registry.add(compute_def("STFT", 2, 4, infer_stft,
+                           "Spectra of overlapping frames: operands signal, frame_step, window, frame_length",
+                           {{"onesided", AttrKind::kInt, false, "1 (default): half a spectrum is written"}}));
   for (const std::string_view name : {"HannWindow", "HammingWindow", "BlackmanWindow"}) {
-    registry.add(def(name, 1, 1, infer_window, "A window function as long as operand 0 says",
-                     {datatype, {"periodic", AttrKind::kInt, false, "0: symmetric; default 1"}}));
+    registry.add(compute_def(name, 1, 1, infer_window, "A window function as long as operand 0 says",
+                             {datatype, {"periodic", AttrKind::kInt, false, "0: symmetric; default 1"}}));
   }
-  registry.add(def("MelWeightMatrix", 5, 5, infer_mel,
-                   "Mel filters: operands num_mel_bins, dft_length, sample_rate, lower and upper edge in Hz",
-                   {datatype}));
+  registry.add(compute_def("MelWeightMatrix", 5, 5, infer_mel,
+                           "Mel filters: operands num_mel_bins, dft_length, sample_rate, lower and upper edge in Hz",
+                           {datatype}));
 }
 
 }  // namespace openrknn::ops

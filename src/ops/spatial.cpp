@@ -58,57 +58,50 @@ int64_t deform_conv_macs(const InferInput& in, std::span<const TensorType> outpu
   return outputs[0].shape->elements() * in.shape(1).elements(1, in.shape(1).rank());
 }
 
-OpDef def(std::string_view name, int least, int most, Infer infer, std::string_view doc,
-          std::vector<AttrSpec> attributes = {}) {
-  return {.name = name,
-          .op_class = OpClass::kCompute,
-          .min_inputs = least,
-          .max_inputs = most,
-          .attributes = std::move(attributes),
-          .infer = infer,
-          .doc = doc};
-}
-
 constexpr AttrSpec kStrides{"strides", AttrKind::kInts, false, "step of the window per axis, default 1"};
 constexpr AttrSpec kDilations{"dilations", AttrKind::kInts, false, "distance of taps per axis, default 1"};
 constexpr AttrSpec kPads{"pads", AttrKind::kInts, false,
                          "padding at the begin of all axes, then at the end, default 0"};
 
 void register_samplers(Registry& registry) {
-  registry.add(def("GridSample", 2, 2, infer_grid_sample, "Samples operand 0 at the positions in operand 1",
-                   {{"align_corners", AttrKind::kInt, false, "1: -1 and 1 are centres of elements; default 0"},
-                    {"mode", AttrKind::kString, false, "linear (default), nearest or cubic"},
-                    {"padding_mode", AttrKind::kString, false, "zeros (default), border or reflection"}}));
-  registry.add(def("AffineGrid", 2, 2, infer_affine_grid, "Positions for GridSample: matrices times a regular grid",
-                   {{"align_corners", AttrKind::kInt, false, "1: -1 and 1 are centres of elements; default 0"}}));
+  registry.add(compute_def("GridSample", 2, 2, infer_grid_sample, "Samples operand 0 at the positions in operand 1",
+                           {{"align_corners", AttrKind::kInt, false, "1: -1 and 1 are centres of elements; default 0"},
+                            {"mode", AttrKind::kString, false, "linear (default), nearest or cubic"},
+                            {"padding_mode", AttrKind::kString, false, "zeros (default), border or reflection"}}));
   registry.add(
-      def("RoiAlign", 3, 3, infer_roi_align, "Pools regions at interpolated points: operands x, rois, batch_indices",
-          {{"coordinate_transformation_mode", AttrKind::kString, false, "half_pixel (default) or output_half_pixel"},
-           {"mode", AttrKind::kString, false, "avg (default) or max"},
-           {"output_height", AttrKind::kInt, false, "bins of a region, default 1"},
-           {"output_width", AttrKind::kInt, false, "bins of a region, default 1"},
-           {"sampling_ratio", AttrKind::kInt, false, "points of a bin per axis; default 0: as many as elements"},
-           {"spatial_scale", AttrKind::kFloat, false, "factor of the regions' coordinates, default 1"}}));
-  registry.add(def("MaxRoiPool", 2, 2, infer_max_roi_pool, "Largest element of every bin of regions",
-                   {{"pooled_shape", AttrKind::kInts, true, "bins of a region: height, width"},
-                    {"spatial_scale", AttrKind::kFloat, false, "factor of the regions' coordinates, default 1"}}));
+      compute_def("AffineGrid", 2, 2, infer_affine_grid, "Positions for GridSample: matrices times a regular grid",
+                  {{"align_corners", AttrKind::kInt, false, "1: -1 and 1 are centres of elements; default 0"}}));
+  registry.add(compute_def(
+      "RoiAlign", 3, 3, infer_roi_align, "Pools regions at interpolated points: operands x, rois, batch_indices",
+      {{"coordinate_transformation_mode", AttrKind::kString, false, "half_pixel (default) or output_half_pixel"},
+       {"mode", AttrKind::kString, false, "avg (default) or max"},
+       {"output_height", AttrKind::kInt, false, "bins of a region, default 1"},
+       {"output_width", AttrKind::kInt, false, "bins of a region, default 1"},
+       {"sampling_ratio", AttrKind::kInt, false, "points of a bin per axis; default 0: as many as elements"},
+       {"spatial_scale", AttrKind::kFloat, false, "factor of the regions' coordinates, default 1"}}));
+  registry.add(
+      compute_def("MaxRoiPool", 2, 2, infer_max_roi_pool, "Largest element of every bin of regions",
+                  {{"pooled_shape", AttrKind::kInts, true, "bins of a region: height, width"},
+                   {"spatial_scale", AttrKind::kFloat, false, "factor of the regions' coordinates, default 1"}}));
 }
 
 }  // namespace
 
 void register_spatial(Registry& registry) {
   register_samplers(registry);
-  registry.add(def("MaxUnpool", 2, 3, infer_unpool, "Elements of operand 0 at the places that MaxPool found them",
-                   {{"kernel_shape", AttrKind::kInts, true, "extents of the window"}, kPads, kStrides}));
-  registry.add(def("Col2Im", 3, 3, infer_col2im, "Adds columns of windows up to an image: operands x, image, block",
-                   {kDilations, kPads, kStrides}));
-  OpDef crop =
-      def("CenterCropPad", 2, 2, infer_center_crop_pad, "Cuts or pads around the middle to the extents in operand 1",
-          {{"axes", AttrKind::kInts, false, "axes that operand 1 speaks of; default: all"}});
+  registry.add(compute_def("MaxUnpool", 2, 3, infer_unpool,
+                           "Elements of operand 0 at the places that MaxPool found them",
+                           {{"kernel_shape", AttrKind::kInts, true, "extents of the window"}, kPads, kStrides}));
+  registry.add(compute_def("Col2Im", 3, 3, infer_col2im,
+                           "Adds columns of windows up to an image: operands x, image, block",
+                           {kDilations, kPads, kStrides}));
+  OpDef crop = compute_def("CenterCropPad", 2, 2, infer_center_crop_pad,
+                           "Cuts or pads around the middle to the extents in operand 1",
+                           {{"axes", AttrKind::kInts, false, "axes that operand 1 speaks of; default: all"}});
   crop.op_class = OpClass::kDataMovement;
   registry.add(std::move(crop));
-  registry.add(def("Det", 1, 1, infer_det, "Determinants of the matrices of the last two axes"));
-  OpDef deform = def(
+  registry.add(compute_def("Det", 1, 1, infer_det, "Determinants of the matrices of the last two axes"));
+  OpDef deform = compute_def(
       "DeformConv", 3, 5, infer_deform_conv, "Convolution with moved taps: operands x, weights, offsets, bias, mask",
       {kDilations,
        {"group", AttrKind::kInt, false, "groups of channels, default 1"},

@@ -11,6 +11,18 @@
 
 namespace openrknn::ops {
 
+// An operator of class kCompute with `least` to `most` operands and one result.
+inline OpDef compute_def(std::string_view name, int least, int most, Infer infer, std::string_view doc,
+                         std::vector<AttrSpec> attributes = {}) {
+  return {.name = name,
+          .op_class = OpClass::kCompute,
+          .min_inputs = least,
+          .max_inputs = most,
+          .attributes = std::move(attributes),
+          .infer = infer,
+          .doc = doc};
+}
+
 using Types = Result<std::vector<TensorType>>;
 
 inline Error infer_error(std::string where, std::string why) {
