@@ -120,10 +120,24 @@ bool does_nothing(const Graph& graph, const Node& node) {
   return false;
 }
 
+// Operands of a Concat that have no elements go, so that no task has to hold an empty tensor.
+Result<bool> drop_empty_operands(Rewriter& rewriter, const Node& node) {
+  const Graph& graph = rewriter.graph();
+  std::vector<ValueId> kept;
+  for (const ValueId x : node.inputs) {
+    if (!known(graph, x)) return false;
+    if (shape_of(graph, x).elements() != 0) kept.push_back(x);
+  }
+  if (kept.empty() || kept.size() == node.inputs.size()) return false;
+  Patch patch(graph);
+  patch.replace(node.outputs[0], patch.add("Concat", kept, node.attributes));
+  return rewriter.commit(patch);
+}
+
 Result<bool> bypass(Rewriter& rewriter, NodeId id) {
   const Graph& graph = rewriter.graph();
   const Node& node = graph.node(id);
-  if (!does_nothing(graph, node)) return false;
+  if (!does_nothing(graph, node)) return node.op == "Concat" ? drop_empty_operands(rewriter, node) : false;
   Patch patch(graph);
   patch.replace(node.outputs[0], node.inputs[0]);
   return rewriter.commit(patch);

@@ -10,7 +10,7 @@ const std::vector<PassInfo>& passes() {
       {"fold_constant", 0, fold_constant,
        "nodes of constants, and shape queries, are evaluated; results may grow by a bounded factor"},
       {"remove_identity", 0, remove_identity,
-       "Identity, Dropout, Cast to the same type, and movements that move nothing go"},
+       "Identity, Dropout, Cast to the same type, movements that move nothing, and empty operands of Concat go"},
       {"make_padding_explicit", 0, make_padding_explicit, "auto_pad of Conv and pools becomes pads"},
       {"fuse_clip", 1, fuse_clip, "Relu, Clip, Min and Max by constants become one Relu or Clip"},
       {"fuse_layernorm", 1, fuse_layernorm,

@@ -55,6 +55,19 @@ TEST(RemoveIdentity, AllKinds) {
   }
 }
 
+TEST(RemoveIdentity, EmptyOperandsOfConcat) {
+  const std::string head = kX + R"(
+      const %zero: int64[1] = {0}
+      const %one: int64[1] = {1}
+      %a = Relu(%x)
+      %none = Slice(%x, %zero, %zero, %one)
+)";
+  expect_rewrite(head + "%b = Concat(%none, %a) {axis=1}\n %y = Tanh(%b)\n output %y",
+                 {"remove_identity", "remove_dead_code"}, {{"Relu", 1}, {"Tanh", 1}});
+  expect_rewrite(head + "%b = Concat(%a, %none, %a) {axis=1}\n %y = Tanh(%b)\n output %y",
+                 {"remove_identity", "remove_dead_code"}, {{"Concat", 1}, {"Relu", 1}, {"Tanh", 1}});
+}
+
 TEST(RemoveIdentity, AnOutputKeepsItsName) {
   Graph graph = parse(kX + "%a = Relu(%x)\n %y = Identity(%a)\n output %y");
   EXPECT_EQ(run(graph, "remove_identity"), 1);
