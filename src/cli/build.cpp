@@ -103,9 +103,11 @@ void print_summary(const BuildPlan& plan, const std::string& output, const tk::P
   const auto size = static_cast<int64_t>(std::filesystem::file_size(output, ignored));
   std::printf("%s: %s for %s\n", output.c_str(), report.dtype.c_str(), report.target.c_str());
   std::printf("  source    %s\n", plan.model.c_str());
-  std::printf("  tasks     %zu, %lld on the NPU with %.2f %% of the multiply-adds\n", report.tasks.size(),
-              static_cast<long long>(npu),
-              macs == 0 ? 100.0 : 100.0 * static_cast<double>(npu_macs) / static_cast<double>(macs));
+  std::printf("  tasks     %zu, %lld on the NPU", report.tasks.size(), static_cast<long long>(npu));
+  if (macs > 0)
+    std::printf(" with %.2f %% of the multiply-adds",
+                100.0 * static_cast<double>(npu_macs) / static_cast<double>(macs));
+  std::printf("\n");
   std::printf("  file      %s, weights %s\n", bytes_text(ignored ? 0 : size).c_str(),
               bytes_text(report.weights).c_str());
   std::printf("  memory    %s\n", memory_text(report).c_str());

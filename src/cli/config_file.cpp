@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "cli/cli.hpp"
@@ -85,8 +86,10 @@ using Handlers = std::map<std::string, Handler>;
 
 void visit(const YAML::Node& map, const std::string& prefix, const Handlers& handlers) {
   if (!map.IsMap()) refuse(map, prefix, "a map is expected");
+  std::set<std::string> seen;
   for (const auto& entry : map) {
     const auto key = entry.first.as<std::string>();
+    if (!seen.insert(key).second) refuse(entry.first, prefix + "." + key, "the key stands here twice");
     const auto it = handlers.find(key);
     if (it == handlers.end()) {
       std::string known;

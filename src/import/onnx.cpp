@@ -167,13 +167,16 @@ Status OnnxImporter::check_option_names() const {
   const auto check = [&](const std::string& name, std::string_view option) -> Status {
     if (known_.contains(name)) return {};
     const auto near = near_names(name, known);
-    std::vector<std::string> inputs;
-    for (const auto& input : model_.graph().input()) {
-      if (!scope_.initializers.contains(input.name())) inputs.push_back(input.name());
+    std::vector<std::string> own;
+    const bool output = option == "--output";
+    for (const auto& value : output ? model_.graph().output() : model_.graph().input()) {
+      if (!scope_.initializers.contains(value.name())) own.push_back(value.name());
     }
-    return Error{ErrorCode::kNotFound, "no such tensor in the model", path_, fmt::format("{} names '{}'", option, name),
-                 near.empty() ? fmt::format("the model's inputs are {}", join_names(inputs))
-                              : fmt::format("did you mean {}?", join_names(near))};
+    return Error{
+        ErrorCode::kNotFound, "no such tensor in the model", path_, fmt::format("{} names '{}'", option, name),
+        !near.empty() ? fmt::format("did you mean {}?", join_names(near))
+        : output ? fmt::format("the model's outputs are {}; a tensor between nodes may be named too", join_names(own))
+                 : fmt::format("the model's inputs are {}", join_names(own))};
   };
   for (const auto& [name, dims] : options_.inputs) OPENRKNN_CHECK_OK(check(name, "--input"));
   for (const auto& [name, value] : options_.input_values) OPENRKNN_CHECK_OK(check(name, "--input-value"));
@@ -387,7 +390,7 @@ std::string hint_for(std::set<ErrorCode> codes) {
   if (codes.erase(ErrorCode::kNotFound) > 0) hints.emplace_back("put the missing data files beside the model");
   if (codes.erase(ErrorCode::kFormat) + codes.erase(ErrorCode::kShape) + codes.erase(ErrorCode::kInvalidArgument) > 0)
     hints.emplace_back("repair the model, or export it again: what the file says of these nodes cannot be");
-  if (codes.erase(ErrorCode::kResource) > 0) hints.emplace_back("give smaller shapes");
+  if (codes.erase(ErrorCode::kResource) > 0) hints.emplace_back("give smaller shapes, or fewer steps of loops");
   if (!codes.empty())
     hints.emplace_back("cut the graph before them (--output NAME), or export the model with other operators");
   std::string text;

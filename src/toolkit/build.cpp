@@ -76,7 +76,27 @@ Status check_bgr(const toolkit::Config& config, const Infos& inputs) {
     return Error{ErrorCode::kNotFound, "unknown input", "--bgr " + name, "the model has no such input",
                  "its inputs are: " + join_names(names)};
   }
+  for (const auto& info : inputs) {
+    if (std::find(config.bgr.begin(), config.bgr.end(), info.name) == config.bgr.end() || channels_of(info) == 3)
+      continue;
+    return Error{ErrorCode::kInvalidArgument, "red and blue cannot be swapped", "--bgr " + info.name,
+                 fmt::format("the input has {} channel(s), pictures have 3", channels_of(info)), "leave it out"};
+  }
   return {};
+}
+
+// Calibration data that say nothing about what the network will see.
+std::vector<std::string> odd_samples(const Graph& graph, const quant::Ranges& ranges) {
+  std::vector<std::string> constant;
+  for (const ValueId id : graph.inputs()) {
+    const auto it = ranges.find(id);
+    if (it == ranges.end() || !it->second.seen || it->second.min != it->second.max) continue;
+    if (graph.value(id).shape && graph.value(id).shape->elements() > 1)
+      constant.push_back(fmt::format("{} ({:.6g})", graph.value(id).name, it->second.min));
+  }
+  if (constant.empty()) return {};
+  return {"one and the same number everywhere in all samples of input " + join_names(constant, kMaxNamed) +
+          ": ranges from such data do not fit real data; check the dataset, --mean and --std"};
 }
 
 // `embedded`: the model brings ranges itself.
@@ -183,6 +203,8 @@ Result<model::Program> build(const std::string& path, const import::Imported& im
   if (!config.dump_after.empty()) OPENRKNN_CHECK_OK(make_folders(config.dump_dir));
   const Infos inputs = graph_infos(imported.graph, imported.graph.inputs(), imported.format);
   OPENRKNN_CHECK_OK(check_bgr(config, inputs));
+  if (config.bgr_all && std::none_of(inputs.begin(), inputs.end(), [](const auto& i) { return channels_of(i) == 3; }))
+    warn(warnings, "no input has 3 channels: swapping red and blue (--bgr) changes nothing");
   OPENRKNN_TRY(const ChannelMap mean, match_channels(config.mean, inputs, "--mean"));
   OPENRKNN_TRY(const ChannelMap std_dev, match_channels(config.std_dev, inputs, "--std"));
   Graph graph = imported.graph;
@@ -207,6 +229,7 @@ Result<model::Program> build(const std::string& path, const import::Imported& im
   if (quantized && (samples || !embedded.empty())) {
     OPENRKNN_TRY(const quant::Ranges ranges, ranges_of(graph, placement, samples, embedded));
     OPENRKNN_CHECK_OK(quant::assign_params(graph, placement, ranges, config.method));
+    for (const std::string& text : odd_samples(graph, ranges)) warn(warnings, text);
     for (const std::string& text : quant::crowded_concats(graph, placement, ranges)) warn(warnings, text);
   }
   npu::CompileOptions options = compile_options(config, inputs, mean, std_dev);

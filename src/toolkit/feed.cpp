@@ -104,6 +104,10 @@ Result<FilePairs> match_files(const std::vector<std::string>& arguments, const I
   std::vector<std::string> unnamed;
   for (const std::string& argument : arguments) {
     if (const auto* info = named_input(argument, inputs)) {
+      if (argument.size() == info->name.size() + 1) {
+        return Error{ErrorCode::kInvalidArgument, "no file after the input's name", "--input " + argument,
+                     fmt::format("\"{}\" is followed by nothing", argument), "give --input NAME=FILE"};
+      }
       if (!given.emplace(info->name, argument.substr(info->name.size() + 1)).second) {
         return Error{ErrorCode::kInvalidArgument, "input given twice", "--input " + argument,
                      fmt::format("\"{}\" has a file already", info->name), "give each input once"};
