@@ -27,7 +27,7 @@ struct EnumNames<TableForm> {
 template <>
 struct EnumNames<TaskKind> {
   static constexpr std::array names{"conv",    "pool", "elementwise", "activation", "concat",
-                                    "convert", "move", "modelled",    "cpu"};
+                                    "convert", "move", "matmul",      "modelled",   "cpu"};
 };
 template <>
 struct EnumNames<Granularity> {

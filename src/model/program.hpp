@@ -165,6 +165,7 @@ enum class TaskKind : uint8_t {
   kConcat,       // along the cube's channels or another axis of `shape`; operands requantized
   kConvert,      // exDataConvert: changes dtype, scale or layout, values kept
   kMove,         // moves raw elements: the float kernel's plan on raw dtypes (Transpose, Reshape, Slice, ...)
+  kMatMul,       // of two fp16 tensors, batches as numpy's: sums in the profile's groups along K
   kModelled,     // NPU function in fp16 whose inside is not known: fp32 kernel, one rounding to fp16
   kCpu,          // fp32 kernel of kernels/cpu on plain tensors
 };

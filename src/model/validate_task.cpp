@@ -47,6 +47,7 @@ class Checker {
   Status single() const;
   Status concat() const;
   Status convert() const;
+  Status matmul() const;
 
   const Program& p_;
   const Task& t_;
@@ -290,6 +291,15 @@ Status Checker::convert() const {
   return {};
 }
 
+// Extents are checked by who computes the product.
+Status Checker::matmul() const {
+  OPENRKNN_CHECK_OK(arity(2, 2));
+  for (const TensorDesc* t : {&in(0), &in(1), &out()}) {
+    if (t->dtype != DType::kFloat16) return fail(fmt::format("tensor '{}' is {}", t->name, dtype_name(t->dtype)));
+  }
+  return {};
+}
+
 Status Checker::run() {
   OPENRKNN_CHECK_OK(indices());
   if (t_.macs < 0) return fail("a negative count of operations");
@@ -306,6 +316,8 @@ Status Checker::run() {
       return concat();
     case TaskKind::kConvert:
       return convert();
+    case TaskKind::kMatMul:
+      return matmul();
     case TaskKind::kMove:
     case TaskKind::kModelled:
       break;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <map>
 
 #include "base/half.hpp"
 #include "base/parallel.hpp"
@@ -48,14 +49,18 @@ class KernelRunner final : public Runner {
     return t.layout == Layout::kPlain && v.blocks == v.cube.c;
   }
 
-  Result<TensorView> operand(const Context& context, int id, std::vector<Tensor>& copies) const {
+  Result<TensorView> operand(const Context& context, int id, std::vector<Tensor>& copies) {
     if (id == model::kNone) return TensorView{};
     const TensorDesc& t = context.program.tensor(id);
     const View& v = context.view(id);
     if (in_place(v, t) && !widened(t)) return TensorView{t.dtype, t.shape, v.base};
+    const bool constant = t.constant != model::kNone;
+    if (const auto kept = constants_.find(id); kept != constants_.end()) return kept->second.view();
     OPENRKNN_TRY(Tensor raw, Tensor::make(t.dtype, t.shape));
     to_plain(v, raw.mutable_data());
-    copies.push_back(widened(t) ? cast(raw.view(), DType::kFloat32) : std::move(raw));
+    if (widened(t)) raw = cast(raw.view(), DType::kFloat32);
+    if (constant) return constants_.insert_or_assign(id, std::move(raw)).first->second.view();
+    copies.push_back(std::move(raw));
     return copies.back().view();
   }
 
@@ -86,6 +91,7 @@ class KernelRunner final : public Runner {
   const model::Task& task_;
   cpu::Kernel kernel_;
   bool widen_;
+  std::map<int, Tensor> constants_;  // converted once
 };
 
 Result<RunnerPtr> make(const model::Task& task, bool widen) {
@@ -126,6 +132,8 @@ Result<RunnerPtr> make_runner(const model::Program& program, const model::Task& 
       return make_convert(program, task);
     case model::TaskKind::kMove:
       return make_move(program, task);
+    case model::TaskKind::kMatMul:
+      return make_matmul(program, task);
     case model::TaskKind::kModelled:
       return make_modelled(program, task);
     case model::TaskKind::kCpu:

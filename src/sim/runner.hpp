@@ -68,6 +68,7 @@ RunnerPtr make_activation(const model::Program& program, const model::Task& task
 RunnerPtr make_concat(const model::Program& program, const model::Task& task);
 RunnerPtr make_convert(const model::Program& program, const model::Task& task);
 Result<RunnerPtr> make_move(const model::Program& program, const model::Task& task);
+Result<RunnerPtr> make_matmul(const model::Program& program, const model::Task& task);
 Result<RunnerPtr> make_modelled(const model::Program& program, const model::Task& task);
 Result<RunnerPtr> make_cpu(const model::Program& program, const model::Task& task);
 
