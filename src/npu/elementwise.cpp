@@ -40,7 +40,7 @@ Status lower_elementwise(Lowering& l, NodeId id) {
   } else {
     half_activation(l, request, task.activation);
   }
-  task.tiles = tile_elementwise(l.options(), l.tensor(y));
+  task.tiles = tile_elementwise(l.target(), l.options(), l.tensor(y));
   l.emit(std::move(task));
   return {};
 }

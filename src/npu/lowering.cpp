@@ -339,6 +339,7 @@ Status Lowering::lower_node(NodeId id) {
       node.op == "Min")
     return lower_elementwise(*this, id);
   if (quant::is_npu_activation(node.op)) return lower_activation(*this, id);
+  if (node.op == "MatMul") return lower_matmul(*this, id);
   return lower_modelled(*this, id);
 }
 

@@ -101,6 +101,7 @@ Status lower_elementwise(Lowering& l, NodeId id);
 Status lower_activation(Lowering& l, NodeId id);
 Status lower_concat(Lowering& l, NodeId id);
 Status lower_movement(Lowering& l, NodeId id);
+Status lower_matmul(Lowering& l, NodeId id);
 Status lower_modelled(Lowering& l, NodeId id);
 Status lower_cpu(Lowering& l, NodeId id);
 

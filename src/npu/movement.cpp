@@ -126,6 +126,20 @@ Status lower_movement(Lowering& l, NodeId id) {
   return {};
 }
 
+Status lower_matmul(Lowering& l, NodeId id) {
+  const Node& node = l.graph().node(id);
+  model::Task task = l.task_for(id, model::TaskKind::kMatMul, node.op);
+  for (const ValueId v : node.inputs) {
+    OPENRKNN_TRY(const int t, l.operand(v, Format::kFloat16));
+    task.inputs.push_back(t);
+  }
+  OPENRKNN_TRY(const int y, l.result(node.outputs[0], Format::kFloat16));
+  task.outputs.push_back(y);
+  task.macs = ops::macs(l.graph(), id);
+  l.emit(std::move(task));
+  return {};
+}
+
 Status lower_modelled(Lowering& l, NodeId id) {
   const Node& node = l.graph().node(id);
   model::Task task = l.task_for(id, model::TaskKind::kModelled, node.op);
@@ -135,11 +149,19 @@ Status lower_modelled(Lowering& l, NodeId id) {
       task.inputs.push_back(model::kNone);
       continue;
     }
-    const bool number = is_float(l.graph().value(v).dtype) && l.graph().constant(v) == nullptr;
+    const Value& value = l.graph().value(v);
+    // The weights of products are halves, as those of convolutions; other constants stay as they are.
+    const bool recurrent = node.op == "LSTM" || node.op == "GRU";
+    const bool weights = recurrent && value.shape && value.shape->rank() == 3;
+    const bool number = is_float(value.dtype) && (l.graph().constant(v) == nullptr || weights);
     OPENRKNN_TRY(const int t, l.operand(v, number ? Format::kFloat16 : Format::kRaw));
     task.inputs.push_back(t);
   }
   for (const ValueId v : node.outputs) {
+    if (!v.valid()) {
+      task.outputs.push_back(model::kNone);
+      continue;
+    }
     OPENRKNN_TRY(const int y, l.result(v, Format::kFloat16));
     task.outputs.push_back(y);
   }

@@ -47,7 +47,7 @@ Status lower_pool(Lowering& l, NodeId id) {
     if (!(*l.tensor(x).quant == *l.tensor(y).quant))
       return l.fail(id, "a pool keeps its input's scale, but its result has another one");
   }
-  task.tiles = tile_pool(l.options(), *task.pool, l.tensor(x), l.tensor(y));
+  task.tiles = tile_pool(l.target(), l.options(), *task.pool, l.tensor(x), l.tensor(y));
   l.emit(std::move(task));
   return {};
 }

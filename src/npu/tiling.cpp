@@ -79,6 +79,23 @@ int64_t limited(int64_t block, int64_t option) {
   return option > 0 ? std::max<int64_t>(1, std::min(block, option)) : std::max<int64_t>(1, block);
 }
 
+// The most output channels, rows and columns that one task's registers hold.
+struct Fields {
+  int64_t channels, rows, columns;
+
+  Fields(const target::Target& target, int64_t channel_group)
+      : channels(std::max(channel_group, target.limit("task.extent.max").value / channel_group * channel_group)),
+        rows(target.limit("task.extent.max").value),
+        columns(target.limit("task.extent.max").value) {}
+  // The input's rows and columns have fields of their own.
+  Fields(const target::Target& target, int64_t channel_group, const model::Cube& out, const Axis& down,
+         const Axis& across)
+      : Fields(target, channel_group) {
+    rows = std::min(rows, down.outputs_within(target.limit("task.rows.max").value, out.h));
+    columns = std::min(columns, across.outputs_within(target.limit("task.width.max").value, out.w));
+  }
+};
+
 // All blocks of an output cube; channels outermost, so that weights stay while the image passes.
 template <typename Fill>
 std::vector<Tile> blocks(const model::Cube& out, int64_t channels, int64_t rows, int64_t columns, Fill&& fill) {
@@ -102,6 +119,16 @@ std::vector<Tile> blocks(const model::Cube& out, int64_t channels, int64_t rows,
     }
   }
   return tiles;
+}
+
+// Blocks of a task that needs no buffer.
+template <typename Fill>
+std::vector<Tile> stream(const CompileOptions& options, const Fields& fields, const model::TensorDesc& output,
+                         Fill&& fill) {
+  int64_t channels = std::min<int64_t>(output.cube.c, fields.channels);
+  if (options.max_tile_channels > 0) channels = std::min(channels, align_up(options.max_tile_channels, output.c2));
+  return blocks(output.cube, channels, limited(std::min<int64_t>(output.cube.h, fields.rows), options.max_tile_rows),
+                limited(std::min<int64_t>(output.cube.w, fields.columns), options.max_tile_columns), fill);
 }
 
 void set_window(Tile& t, const Axis& rows, const Axis& columns) {
@@ -162,6 +189,8 @@ Result<std::vector<Tile>> tile_convolution(const target::Target& target, const C
     while (channels + out_group < output.cube.c && weight_banks(channels + out_group) <= share) channels += out_group;
   }
   if (options.max_tile_channels > 0) channels = std::min(channels, align_up(options.max_tile_channels, out_group));
+  const Fields fields(target, out_group, output.cube, rows, columns);
+  channels = std::min({channels, fields.channels, target.limit("conv.kernels.max").value / out_group * out_group});
   const int64_t in_channels = depthwise ? channels : conv.in_channels;
 
   int64_t for_weights = weight_banks(channels);
@@ -171,13 +200,13 @@ Result<std::vector<Tile>> tile_convolution(const target::Target& target, const C
     for_data = 1;
   }
   const int64_t capacity = for_data * entries_per_bank;
-  int64_t width = output.cube.w;
+  int64_t width = std::min(output.cube.w, fields.columns);
   const auto row_entries = [&](int64_t out_columns) {
     return entries_per_row(target, input, in_channels, columns.needed(out_columns));
   };
   while (width > 1 && rows.needed(1) * row_entries(width) > capacity) width = ceil_div(width, 2);
   const int64_t rows_that_fit = capacity / std::max<int64_t>(1, row_entries(width));
-  const int64_t height = rows.outputs_within(rows_that_fit, output.cube.h);
+  const int64_t height = std::min(rows.outputs_within(rows_that_fit, output.cube.h), fields.rows);
   if (height < 1) {
     return Error{ErrorCode::kUnsupported, "a convolution does not fit the convolution buffer", output.name,
                  fmt::format("{} rows of {} entries are needed for one output row, {} banks are left", rows.needed(1),
@@ -195,26 +224,22 @@ Result<std::vector<Tile>> tile_convolution(const target::Target& target, const C
   });
 }
 
-std::vector<Tile> tile_pool(const CompileOptions& options, const model::Pool& pool, const model::TensorDesc& input,
-                            const model::TensorDesc& output) {
+std::vector<Tile> tile_pool(const target::Target& target, const CompileOptions& options, const model::Pool& pool,
+                            const model::TensorDesc& input, const model::TensorDesc& output) {
   const Axis rows{pool.kernel[0], pool.stride[0], 1, pool.pad[0], input.cube.h, false};
   const Axis columns{pool.kernel[1], pool.stride[1], 1, pool.pad[1], input.cube.w, false};
-  const int64_t channels =
-      options.max_tile_channels > 0 ? align_up(options.max_tile_channels, output.c2) : output.cube.c;
-  return blocks(output.cube, channels, limited(output.cube.h, options.max_tile_rows),
-                limited(output.cube.w, options.max_tile_columns), [&](Tile& t) { set_window(t, rows, columns); });
+  const Fields fields(target, output.c2, output.cube, rows, columns);
+  return stream(options, fields, output, [&](Tile& t) { set_window(t, rows, columns); });
 }
 
-std::vector<Tile> tile_elementwise(const CompileOptions& options, const model::TensorDesc& output) {
-  const int64_t channels =
-      options.max_tile_channels > 0 ? align_up(options.max_tile_channels, output.c2) : output.cube.c;
-  return blocks(output.cube, channels, limited(output.cube.h, options.max_tile_rows),
-                limited(output.cube.w, options.max_tile_columns), [](Tile& t) {
-                  t.ih = t.oh;
-                  t.ihs = t.ohs;
-                  t.iw = t.ow;
-                  t.iws = t.ows;
-                });
+std::vector<Tile> tile_elementwise(const target::Target& target, const CompileOptions& options,
+                                   const model::TensorDesc& output) {
+  return stream(options, Fields(target, output.c2), output, [](Tile& t) {
+    t.ih = t.oh;
+    t.ihs = t.ohs;
+    t.iw = t.ow;
+    t.iws = t.ows;
+  });
 }
 
 }  // namespace openrknn::npu

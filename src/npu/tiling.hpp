@@ -22,9 +22,11 @@ int32_t kernel_group_that_fits(const target::Target& target, const target::Lanes
 Result<std::vector<model::Tile>> tile_convolution(const target::Target& target, const CompileOptions& options,
                                                   const model::Convolution& conv, const model::TensorDesc& input,
                                                   const model::TensorDesc& output);
-// Pools and elementwise tasks stream through the data path: one tile an image unless the options ask for smaller ones.
-std::vector<model::Tile> tile_pool(const CompileOptions& options, const model::Pool& pool,
+// Pools and elementwise tasks stream through the data path: one tile an image unless the registers' fields or the
+// options ask for smaller ones.
+std::vector<model::Tile> tile_pool(const target::Target& target, const CompileOptions& options, const model::Pool& pool,
                                    const model::TensorDesc& input, const model::TensorDesc& output);
-std::vector<model::Tile> tile_elementwise(const CompileOptions& options, const model::TensorDesc& output);
+std::vector<model::Tile> tile_elementwise(const target::Target& target, const CompileOptions& options,
+                                          const model::TensorDesc& output);
 
 }  // namespace openrknn::npu

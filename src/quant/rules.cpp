@@ -7,7 +7,8 @@
 #include <set>
 #include <string_view>
 
-#include "base/text.hpp"
+#include "kernels/recurrent_plan.hpp"
+#include "quant/rule.hpp"
 #include "target/transpose.hpp"
 
 namespace openrknn::quant {
@@ -17,92 +18,13 @@ const std::set<std::string, std::less<>> kMovement = {
     "Concat",  "Split",   "Slice",   "Pad",       "Transpose",    "Tile",         "Expand",   "Gather",
     "Reshape", "Flatten", "Squeeze", "Unsqueeze", "DepthToSpace", "SpaceToDepth", "Identity", "Dropout"};
 const std::set<std::string, std::less<>> kHalfOnly = {
-    "Softmax", "LayerNormalization", "InstanceNormalization", "Div", "MatMul", "Pow", "Sqrt"};
+    "Softmax", "LayerNormalization", "InstanceNormalization", "Div", "MatMul", "Pow", "Sqrt", "LSTM", "GRU"};
 
 const std::set<std::string, std::less<>> kActivations = {"Relu",    "Clip",        "LeakyRelu", "PRelu", "Sigmoid",
                                                          "Tanh",    "HardSigmoid", "HardSwish", "Elu",   "Softplus",
                                                          "exSwish", "exGelu",      "exMish"};
 
 DType dtype_of_format(Format f) { return f == Format::kInt8 ? DType::kInt8 : DType::kFloat16; }
-
-struct Rule {
-  const Graph& graph;
-  const Node& node;
-  const target::Target& target;
-  Format format;
-
-  const Shape& shape(size_t i) const { return *graph.value(node.inputs[i]).shape; }
-  bool has(size_t i) const { return i < node.inputs.size() && node.inputs[i].valid(); }
-  const Shape& out() const { return *graph.value(node.outputs[0]).shape; }
-
-  // A refusal when value exceeds the named limit.
-  std::optional<Refusal> at_most(std::string_view limit, int64_t value, std::string_view what) const {
-    const target::Limit& l = target.limit(limit);
-    if (value <= l.value) return std::nullopt;
-    return Refusal{std::string(limit), fmt::format("{} is {}, at most {} ({})", what, value, l.value, l.source)};
-  }
-  Refusal unsupported(std::string_view what) const {
-    return Refusal{"npu.ops", fmt::format("{} ({})", what, "sdk.md C.2")};
-  }
-};
-
-// The first refusal of several checks.
-template <typename... Checks>
-std::optional<Refusal> first_of(Checks&&... checks) {
-  std::optional<Refusal> refusal;
-  (void)(((refusal = checks), refusal.has_value()) || ...);
-  return refusal;
-}
-
-// Negative pads cut the tensor; the hardware's fields hold none.
-std::optional<Refusal> negative_pads(const std::vector<int64_t>& pads) {
-  for (const int64_t p : pads) {
-    if (p < 0) return Refusal{"conv.pad.max", fmt::format("a pad is {}, at least 0 (npu.md 9)", p)};
-  }
-  return std::nullopt;
-}
-
-int64_t largest(const std::vector<int64_t>& v) { return v.empty() ? 0 : *std::max_element(v.begin(), v.end()); }
-
-std::optional<Refusal> convolution(const Rule& r) {
-  const Node& n = r.node;
-  if (r.graph.constant(n.inputs[1]) == nullptr)
-    return r.unsupported("its weights are computed at run time, on the NPU they must be constant");
-  const bool transposed = n.op == "ConvTranspose";
-  const Shape& w = r.shape(1);
-  const int64_t group = n.attributes.int_or("group", 1);
-  const int64_t in_channels = r.shape(0)[1];
-  const bool depthwise = group > 1 && group == in_channels && r.out()[1] == in_channels;
-  int64_t kernel = 1;
-  for (int i = 2; i < w.rank(); ++i) kernel = std::max(kernel, w[i]);
-  const std::string family = transposed ? "deconv" : depthwise ? "depthwise" : "conv";
-  if (auto refusal = negative_pads(n.attributes.ints_or("pads", {}))) return refusal;
-  const int64_t pad = largest(n.attributes.ints_or("pads", {}));
-  const int64_t stride = largest(n.attributes.ints_or("strides", {1}));
-  const int64_t dilation = largest(n.attributes.ints_or("dilations", {1}));
-  auto refusal =
-      first_of(r.at_most(family + ".kernel.max", kernel, "the kernel"), r.at_most("conv.pad.max", pad, "a pad"));
-  if (refusal) return refusal;
-  if (!transposed) {
-    return first_of(r.at_most("conv.stride.max", stride, "a stride"),
-                    r.at_most("conv.dilation.max", dilation, "a dilation"));
-  }
-  if (auto too_large = r.at_most("deconv.stride.max", stride, "a stride")) return too_large;
-  const target::Limit& power_of_two = r.target.limit("deconv.stride.power_of_two");
-  for (const int64_t s : n.attributes.ints_or("strides", {1})) {
-    if (power_of_two.value != 0 && (s & (s - 1)) != 0) {
-      return Refusal{"deconv.stride.power_of_two",
-                     fmt::format("stride {}, the NPU has 1, 2, 4, 8 ({})", s, power_of_two.source)};
-    }
-  }
-  if (dilation > 1 && kernel > 1)
-    return Refusal{"deconv.dilated.kernel.max",
-                   fmt::format("dilation {} with a kernel above 1 x 1 (sdk.md C.2)", dilation)};
-  if (group > 1 && !depthwise)
-    return Refusal{"deconv.group",
-                   fmt::format("{} groups of {} channels: 1 or one a channel (sdk.md C.2)", group, in_channels)};
-  return std::nullopt;
-}
 
 std::optional<Refusal> pool(const Rule& r) {
   const Node& n = r.node;
@@ -143,6 +65,9 @@ std::optional<Refusal> elementwise(const Rule& r) {
     if (s.rank() != out.rank())
       return Refusal{"elementwise.broadcast",
                      fmt::format("{} against {}: ranks differ (sdk.md C.1)", s.to_string(), out.to_string())};
+    for (int axis = 2; axis < out.rank(); ++axis) {
+      if (auto refusal = r.at_most("elementwise.extent.max", out[axis], "an extent under a broadcast")) return refusal;
+    }
     if (s.rank() != 4) {
       // [N, C] and [N, C, L] are cubes too: a broadcast over the channels alone or over the row alone.
       continue;
@@ -182,6 +107,10 @@ std::optional<Refusal> slice(const Rule& r) {
   return std::nullopt;
 }
 
+std::optional<Refusal> product(const Rule& r) {
+  return r.at_most("matmul.k.max", r.shape(0)[r.shape(0).rank() - 1], "K of the product");
+}
+
 std::optional<Refusal> activation(const Rule& r) {
   if (r.node.op == "Elu" && r.node.attributes.float_or("alpha", 1.0F) != 1.0F) {
     return Refusal{"elu.alpha",
@@ -213,7 +142,15 @@ std::optional<Refusal> prelu(const Rule& r) {
 std::optional<Refusal> pad(const Rule& r) {
   if (auto refusal = constant_operand(r, 2, "pad.value", "the value")) return refusal;
   const std::string mode = r.node.attributes.string_or("mode", "constant");
-  if (mode == "constant" || mode == "reflect") return std::nullopt;
+  if (mode == "constant") return std::nullopt;
+  if (mode == "reflect") {
+    const Shape& x = r.shape(0);
+    const int64_t row = x.rank() > 0 ? x[x.rank() - 1] : 1;
+    int64_t other = 1;
+    for (int i = 1; i + 1 < x.rank(); ++i) other = std::max(other, x[i]);
+    return first_of(r.at_most("pad.reflect.width.max", row, "a reflected row"),
+                    r.at_most("pad.reflect.extent.max", other, "a reflected extent"));
+  }
   return Refusal{"pad.mode", fmt::format("mode {} (sdk.md C.2)", mode)};
 }
 
@@ -228,20 +165,49 @@ std::optional<Refusal> power(const Rule& r) {
   return std::nullopt;
 }
 
+// LSTM and GRU with the functions that ONNX gives them by default.
+std::optional<Refusal> recurrent(const Rule& r) {
+  const Attributes& a = r.node.attributes;
+  for (const std::string name :
+       {"activations", "activation_alpha", "activation_beta", "clip", "input_forget", "layout"}) {
+    const bool plain = !a.has(name) || ((name == "input_forget" || name == "layout") && a.int_or(name, 0) == 0);
+    if (!plain) return Refusal{"recurrent.attributes", fmt::format("it has the attribute {} (sdk.md C.2)", name)};
+  }
+  if (r.has(kRecurrentLengths))
+    return Refusal{"recurrent.lengths", "its sequences have lengths of their own (sdk.md C.2)"};
+  if (r.has(kRecurrentP)) return Refusal{"recurrent.peepholes", "it has peepholes (sdk.md C.2)"};
+  for (const auto& [slot, what] : {std::pair<size_t, const char*>{kRecurrentW, "the weight W"},
+                                   {kRecurrentR, "the weight R"},
+                                   {kRecurrentB, "the bias"}}) {
+    if (auto refusal = constant_operand(r, slot, "recurrent.weights", what)) return refusal;
+  }
+  const Shape& x = r.shape(kRecurrentX);
+  auto refusal = first_of(r.at_most("recurrent.extent.max", x[0], "the number of steps"),
+                          r.at_most("recurrent.extent.max", x[2], "the number of inputs"),
+                          r.at_most("recurrent.extent.max", r.shape(kRecurrentR)[2], "the hidden size"));
+  if (refusal) return refusal;
+  const target::Limit& multiple = r.target.limit("recurrent.batch.multiple");
+  if (x[1] == 1 || x[1] % multiple.value == 0) return std::nullopt;
+  return Refusal{"recurrent.batch.multiple", fmt::format("batch {}, the NPU takes 1 or a multiple of {} ({})", x[1],
+                                                         multiple.value, multiple.source)};
+}
+
 bool is_activation(const std::string& op) { return kActivations.contains(op); }
 
 std::optional<Refusal> family_rule(const Rule& r) {
   const std::string& op = r.node.op;
-  if (op == "Conv" || op == "ConvTranspose") return convolution(r);
+  if (op == "Conv" || op == "ConvTranspose") return convolution_refusal(r);
   if (op == "MaxPool" || op == "AveragePool") return pool(r);
   if (op == "GlobalAveragePool" || op == "GlobalMaxPool") return global_pool(r);
   if (op == "Add" || op == "Sub" || op == "Mul" || op == "Div" || op == "Max" || op == "Min") return elementwise(r);
+  if (op == "MatMul") return product(r);
   if (op == "Transpose") return transpose(r);
   if (op == "Slice") return slice(r);
   if (op == "Pad") return pad(r);
   if (op == "Pow") return power(r);
   if (op == "Elu") return activation(r);
   if (op == "PRelu") return prelu(r);
+  if (op == "LSTM" || op == "GRU") return recurrent(r);
   if (op == "Clip") {
     return first_of(constant_operand(r, 1, "clip.limits", "the lower limit"),
                     constant_operand(r, 2, "clip.limits", "the upper limit"));
@@ -284,12 +250,6 @@ std::optional<Refusal> npu_refuses(const Graph& graph, const Node& node, const t
   }
   if (!node.inputs.empty() && node.inputs[0].valid()) {
     if (auto refusal = rule.at_most("npu.rank.max", rule.shape(0).rank(), "the rank")) return refusal;
-  }
-  if (node.op == "LSTM" || node.op == "GRU") {
-    return Refusal{"npu.tasks",
-                   fmt::format("{} is one task of the vendor's NPU programs (sdk.md C.2) whose inside is not "
-                               "public; it runs on the CPU here",
-                               node.op)};
   }
   if (!target.npu_runs(node.op, dtype_of_format(format))) {
     return Refusal{"npu.ops", fmt::format("the NPU of {} has no {} in {} (sdk.md C.2)", target.title, node.op,

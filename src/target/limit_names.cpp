@@ -30,6 +30,8 @@ constexpr std::string_view kLimitNames[] = {
     "pool.average.native",  // 0: AveragePool runs as a convolution
     "global_pool.extent.max",
     "matmul.k.max",
+    "recurrent.extent.max",      // steps, inputs and hidden values of LSTM and GRU
+    "recurrent.batch.multiple",  // of a batch above 1
     "resize.factor.min",
     "resize.factor.max",
     "softmax.extent.max",

@@ -104,6 +104,38 @@ TEST(Tiling, CoversTheOutputAndFitsTheBufferOnAllTargets) {
   }
 }
 
+TEST(Tiling, NoTaskIsLargerThanTheRegistersFields) {
+  const target::Target& target = **target::find("rk3588");
+  const int64_t extent = target.limit("task.extent.max").value;
+  const auto check = [&](const std::vector<model::Tile>& tiles, const model::Cube& out) {
+    expect_covers(tiles, out);
+    for (const model::Tile& t : tiles) {
+      ASSERT_LE(t.ocs, extent);
+      ASSERT_LE(t.ohs, extent);
+      ASSERT_LE(t.ows, extent);
+      ASSERT_LE(t.ihs, target.limit("task.rows.max").value);
+      ASSERT_LE(t.iws, target.limit("task.width.max").value);
+    }
+  };
+  for (const auto& [ic, oc, h, w] : {std::array<int64_t, 4>{16, 20000, 1, 1}, {1, 16, 3000, 2}, {16, 16, 2, 9000}}) {
+    Case c;
+    c.conv.kernel = {1, 1};
+    c.conv.in_channels = static_cast<int32_t>(ic);
+    c.conv.out_channels = static_cast<int32_t>(oc);
+    c.conv.weight_dtype = DType::kInt8;
+    c.conv.channel_group = c.conv.kernel_group = 32;
+    c.input = cube_tensor(ic, h, w, DType::kInt8, 16);
+    c.output = cube_tensor(oc, h, w, DType::kInt8, 16);
+    const auto tiles = tile_convolution(target, {}, c.conv, c.input, c.output);
+    ASSERT_TRUE(tiles.ok());
+    check(*tiles, c.output.cube);
+    check(tile_pool(target, {}, model::Pool{}, c.output, c.output), c.output.cube);
+    const auto plain = tile_elementwise(target, {}, c.output);
+    expect_covers(plain, c.output.cube);
+    for (const model::Tile& t : plain) ASSERT_LE(std::max({t.ocs, t.ohs, t.ows}), extent);
+  }
+}
+
 TEST(Tiling, HonoursTheLimitsOfTheOptions) {
   const target::Target& target = **target::find("rk3588");
   std::mt19937 random(3);

@@ -86,6 +86,74 @@ TEST(Placement, LimitsOfConvolutions) {
   EXPECT_EQ(of(graph, *placement, "c").engine, Engine::kNpu);
 }
 
+// One node over given operands: the limit that sends it to the CPU in this format, "" when it stays on the NPU.
+std::string limit_of(const std::string& body, const char* target = "rk3588", const char* dtype = "fp16") {
+  const Graph graph = graph_of(("graph \"g\" {\n" + body + "\noutput %y\n}").c_str());
+  const auto placement = place(graph, **target::find(target), {dtype, {}});
+  EXPECT_TRUE(placement.ok());
+  const NodePlacement& y = of(graph, *placement, "y");
+  return y.engine == Engine::kNpu ? "" : y.limit;
+}
+
+TEST(Placement, LimitsOfTheFirstLayer) {
+  const auto conv = [](int64_t channels, int64_t width, int64_t kernel, int64_t dilation = 1) {
+    const std::string c = std::to_string(channels), k = std::to_string(kernel), d = std::to_string(dilation);
+    return "input %x: float32[1," + c + ",400," + std::to_string(width) + "]\nconst %w: float32[8," + c + "," + k +
+           "," + k + "] = seeded(1, -1, 1)\n%y = Conv(%x, %w) {dilations=[" + d + "," + d + "]}";
+  };
+  // RK3588 int8: width * rows <= 2048 * (12 - max(ceil(rows * columns / 128), 3)), width <= 8192; fp16: 1024.
+  EXPECT_EQ(limit_of(conv(3, 6144, 3), "rk3588", "w8a8"), "");
+  EXPECT_EQ(limit_of(conv(3, 6145, 3), "rk3588", "w8a8"), "input.window.int8");
+  EXPECT_EQ(limit_of(conv(3, 3072, 3)), "");
+  EXPECT_EQ(limit_of(conv(3, 3073, 3)), "input.window.float16");
+  EXPECT_EQ(limit_of(conv(1, 3072, 3)), "");
+  EXPECT_EQ(limit_of(conv(2, 3073, 3)), "");  // only 1, 3 and 4 channels
+  EXPECT_EQ(limit_of(conv(4, 8192, 1)), "");
+  EXPECT_EQ(limit_of(conv(4, 8193, 1)), "input.width.max");
+  EXPECT_EQ(limit_of(conv(3, 1843, 3, 2)), "");  // rows of a dilated kernel: 5
+  EXPECT_EQ(limit_of(conv(3, 1844, 3, 2)), "input.window.float16");
+  EXPECT_EQ(limit_of(conv(3, 1024, 7), "rk3568", "w8a8"), "input.window.int8");  // 7168 < 1024 * 7 does not hold
+  EXPECT_EQ(limit_of(conv(3, 1023, 7), "rk3568", "w8a8"), "");
+}
+
+TEST(Placement, LimitsOfExtents) {
+  EXPECT_EQ(limit_of("input %a: float32[4,8192]\ninput %b: float32[8192,4]\n%y = MatMul(%a, %b)"), "");
+  EXPECT_EQ(limit_of("input %a: float32[4,8193]\ninput %b: float32[8193,4]\n%y = MatMul(%a, %b)"), "matmul.k.max");
+  const auto wide = [](int64_t width, int64_t rows) {
+    return "input %x: float32[1,8,4," + std::to_string(width) + "]\nconst %w: float32[8,8," + std::to_string(rows) +
+           ",1] = seeded(1, -1, 1)\n%y = Conv(%x, %w)";
+  };
+  EXPECT_EQ(limit_of(wide(16382, 2)), "");
+  EXPECT_EQ(limit_of(wide(16383, 2)), "conv.width.max");
+  EXPECT_EQ(limit_of(wide(16383, 1)), "");
+  EXPECT_EQ(limit_of("input %x: float32[1,4,4,8176]\nconst %p: int64[8] = {0,0,0,1,0,0,0,0}\n"
+                     "%y = Pad(%x, %p) {mode=\"reflect\"}"),
+            "");
+  EXPECT_EQ(limit_of("input %x: float32[1,4,4,8177]\nconst %p: int64[8] = {0,0,0,1,0,0,0,0}\n"
+                     "%y = Pad(%x, %p) {mode=\"reflect\"}"),
+            "pad.reflect.width.max");
+}
+
+TEST(Placement, LimitsOfRecurrentNetworks) {
+  const auto lstm = [](const std::string& x, const std::string& rest) {
+    return "input %x: float32[" + x + R"(]
+      input %n: int32[2]
+      const %w: float32[1,64,8] = seeded(1, -1, 1)
+      const %r: float32[1,64,16] = seeded(2, -1, 1)
+      const %b: float32[1,128] = seeded(3, -1, 1)
+      %y = LSTM(%x, %w, %r, %b)" +
+           rest;
+  };
+  EXPECT_EQ(limit_of(lstm("3,1,8", ") {hidden_size=16}")), "");
+  EXPECT_EQ(limit_of(lstm("3,8,8", ") {hidden_size=16}")), "");
+  EXPECT_EQ(limit_of(lstm("3,1,8", ") {hidden_size=16}"), "rk3588", "w8a8"), "");  // in float16
+  EXPECT_EQ(limit_of(lstm("3,2,8", ") {hidden_size=16}")), "recurrent.batch.multiple");
+  EXPECT_EQ(limit_of(lstm("9000,1,8", ") {hidden_size=16}")), "recurrent.extent.max");
+  EXPECT_EQ(limit_of(lstm("3,1,8", ") {hidden_size=16, input_forget=1}")), "recurrent.attributes");
+  EXPECT_EQ(limit_of(lstm("3,2,8", ", %n) {hidden_size=16}")), "recurrent.lengths");
+  EXPECT_EQ(limit_of(lstm("3,1,8", ") {hidden_size=16}"), "rv1106", "w8a8"), "dtype.fp16");
+}
+
 TEST(Placement, WrongWordsAreExplained) {
   const Graph graph = graph_of(kNetwork);
   const auto unknown = place(graph, rk3588(), {"w8a8", {{"bb", "fp16"}}});
