@@ -17,6 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Graph graph = opt::testing::random_network(seed);
   const auto inputs = opt::testing::wide_inputs(graph, seed);
   const auto wanted = opt::testing::outputs_of(graph, inputs);
+  const double noise = opt::testing::rounding_noise(graph, inputs);
   const auto& passes = opt::passes();
   std::string order;
   for (size_t i = sizeof(seed); i < std::min(size, sizeof(seed) + kMostPasses); ++i) {
@@ -28,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!count.ok()) fuzz::fail(order + count.error().message());
     if (const Status verified = ops::verify(graph); !verified.ok()) fuzz::fail(order + verified.error().message());
   }
-  const double difference = opt::testing::difference(wanted, opt::testing::outputs_of(graph, inputs));
+  const double difference = opt::testing::difference(wanted, opt::testing::outputs_of(graph, inputs), noise);
   if (difference > 1e-4)
     fuzz::fail(order + "network " + std::to_string(seed) + " differs by " + std::to_string(difference));
   return 0;
