@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/text.hpp"
 #include "kernels/recurrent_plan.hpp"
 #include "quant/rule.hpp"
 #include "target/transpose.hpp"
@@ -165,13 +166,25 @@ std::optional<Refusal> power(const Rule& r) {
   return std::nullopt;
 }
 
-// LSTM and GRU with the functions that ONNX gives them by default.
+// Whether the cell computes with Sigmoid for its gates and Tanh for the rest, as ONNX has it by default.
+bool default_functions(const Node& node) {
+  const auto* given = node.attributes.get<std::vector<std::string>>("activations");
+  const size_t each = node.op == "LSTM" ? 3 : 2;
+  for (size_t i = 0; given != nullptr && i < given->size(); ++i) {
+    if (to_lower((*given)[i]) != (i % each == 0 ? "sigmoid" : "tanh")) return false;
+  }
+  return true;
+}
+
 std::optional<Refusal> recurrent(const Rule& r) {
   const Attributes& a = r.node.attributes;
-  for (const std::string name :
-       {"activations", "activation_alpha", "activation_beta", "clip", "input_forget", "layout"}) {
-    const bool plain = !a.has(name) || ((name == "input_forget" || name == "layout") && a.int_or(name, 0) == 0);
-    if (!plain) return Refusal{"recurrent.attributes", fmt::format("it has the attribute {} (sdk.md C.2)", name)};
+  const auto refuse = [](std::string_view name) {
+    return Refusal{"recurrent.attributes", fmt::format("its attribute {} is not the default (sdk.md C.2)", name)};
+  };
+  if (!default_functions(r.node)) return refuse("activations");
+  if (a.has("clip")) return refuse("clip");
+  for (const char* name : {"input_forget", "layout"}) {
+    if (a.int_or(name, 0) != 0) return refuse(name);
   }
   if (r.has(kRecurrentLengths))
     return Refusal{"recurrent.lengths", "its sequences have lengths of their own (sdk.md C.2)"};

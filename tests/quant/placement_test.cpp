@@ -150,6 +150,9 @@ TEST(Placement, LimitsOfRecurrentNetworks) {
   EXPECT_EQ(limit_of(lstm("3,2,8", ") {hidden_size=16}")), "recurrent.batch.multiple");
   EXPECT_EQ(limit_of(lstm("9000,1,8", ") {hidden_size=16}")), "recurrent.extent.max");
   EXPECT_EQ(limit_of(lstm("3,1,8", ") {hidden_size=16, input_forget=1}")), "recurrent.attributes");
+  EXPECT_EQ(limit_of(lstm("3,1,8", ") {hidden_size=16, activations=[\"Sigmoid\", \"Tanh\", \"tanh\"]}")), "");
+  EXPECT_EQ(limit_of(lstm("3,1,8", ") {hidden_size=16, activations=[\"Sigmoid\", \"Relu\", \"Tanh\"]}")),
+            "recurrent.attributes");
   EXPECT_EQ(limit_of(lstm("3,2,8", ", %n) {hidden_size=16}")), "recurrent.lengths");
   EXPECT_EQ(limit_of(lstm("3,1,8", ") {hidden_size=16}"), "rv1106", "w8a8"), "dtype.fp16");
 }
