@@ -264,6 +264,7 @@ struct BenchReport {
   int threads = 1;
   int64_t repeat = 0;
   double min_ms = 0, median_ms = 0;  // the program alone
+  double first_ms = 0;               // its first run, which also packs weights and takes memory
   double load_ms = 0, input_ms = 0, output_ms = 0;
   std::vector<TaskTime> tasks;
 };

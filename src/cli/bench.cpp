@@ -27,11 +27,12 @@ int work(const BenchArguments& a) {
     table.print();
   }
   std::printf(
-      "%s%s%s: min %.3f ms, median %.3f ms over %lld run(s); load %.3f ms, inputs %.3f ms, outputs %.3f ms; %d "
+      "%s%s%s: min %.3f ms, median %.3f ms over %lld run(s), the first %.3f ms; load %.3f ms, inputs %.3f ms, outputs "
+      "%.3f ms; %d "
       "thread(s), %s\n",
       report.model.c_str(), report.target.empty() ? "" : " for ", report.target.c_str(), report.min_ms,
-      report.median_ms, static_cast<long long>(report.repeat), report.load_ms, report.input_ms, report.output_ms,
-      report.threads, report.isa.c_str());
+      report.median_ms, static_cast<long long>(report.repeat), report.first_ms, report.load_ms, report.input_ms,
+      report.output_ms, report.threads, report.isa.c_str());
   return kDone;
 }
 

@@ -46,6 +46,7 @@ Status repeat_runs(int64_t repeat, toolkit::BenchReport& report, const Once& onc
     OPENRKNN_TRY(const double ms, once());
     times.push_back(ms);
   }
+  report.first_ms = times.front();
   std::sort(times.begin(), times.end());
   report.repeat = static_cast<int64_t>(times.size());
   report.min_ms = times.front();

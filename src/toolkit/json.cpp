@@ -64,6 +64,7 @@ std::string to_json(const BenchReport& report) {
             {"repeat", report.repeat},
             {"min_ms", report.min_ms},
             {"median_ms", report.median_ms},
+            {"first_ms", report.first_ms},
             {"load_ms", report.load_ms},
             {"input_ms", report.input_ms},
             {"output_ms", report.output_ms},
