@@ -169,18 +169,42 @@ std::vector<T> slice(const std::vector<T>& from, int64_t at, int64_t count) {
   return {from.begin() + at, from.begin() + at + count};
 }
 
+// Sums of what is positive and of what is negative among the weights less their zero point.
+struct WeightSums {
+  int64_t positive = 0, negative = 0;
+
+  void add(const int8_t* weights, int64_t count, int32_t minus_zero) {
+    constexpr int64_t kPiece = 1 << 20;  // of so many the sums fit 32 bits
+    for (int64_t first = 0; first < count; first += kPiece) {
+      int32_t above = 0, below = 0;
+      for (int64_t i = first; i < std::min(count, first + kPiece); ++i) {
+        const int32_t w = weights[i] + minus_zero;
+        above += std::max(w, 0);
+        below += std::min(w, 0);
+      }
+      positive += above;
+      negative += below;
+    }
+  }
+};
+
 // `weights`: plain ones in the order of the kernels.
 npu::Requantizer ConvRunner::requantizer(const Constants& k, std::span<const std::byte> weights) const {
   const auto kind = task_.activation.kind;
   if (k.sums || kind == model::ActivationKind::kPRelu || kind == model::ActivationKind::kFunction) return {};
   const auto* w = reinterpret_cast<const int8_t*>(weights.data());
   const int64_t filter = static_cast<int64_t>(weights.size()) / k.channels;
-  std::vector<int64_t> least(static_cast<size_t>(k.channels), 0), largest = least;
-  for (int64_t i = 0; i < filter * k.channels; ++i) {
-    const auto c = static_cast<size_t>(depthwise() ? i % k.channels : i / filter);
-    const int64_t weight = int64_t{w[i]} + k.params.minus_weight_zero[c];
-    least[c] += std::min(-128 * weight, 127 * weight);
-    largest[c] += std::max(-128 * weight, 127 * weight);
+  std::vector<int64_t> least, largest;
+  for (int64_t c = 0; c < k.channels; ++c) {
+    const int32_t zero = k.params.minus_weight_zero[static_cast<size_t>(c)];
+    WeightSums sums;
+    if (depthwise()) {
+      for (int64_t tap = 0; tap < filter; ++tap) sums.add(w + tap * k.channels + c, 1, zero);
+    } else {
+      sums.add(w + c * filter, filter, zero);
+    }
+    least.push_back(-128 * sums.positive + 127 * sums.negative);
+    largest.push_back(127 * sums.positive - 128 * sums.negative);
   }
   npu::Requantizer::Stages stages;
   stages.channels = k.channels;
