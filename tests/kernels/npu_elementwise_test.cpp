@@ -252,11 +252,20 @@ TEST_P(NpuElementwise, FloatTable) {
   std::vector<int16_t> table(1026);
   for (auto& t : table) t = static_cast<int16_t>(rng_());
   for (const TableForm form : {TableForm::kValue, TableForm::kGate, TableForm::kPlus}) {
+    std::vector<float> values, results;
     for (int round = 0; round < 200000; ++round) {
-      const auto x = static_cast<float>(half_value(any_finite_half(rng_)));
-      const float index_scale = round % 2 ? 1024.0F : 813.7F, out_scale = 1.0F / 32767;
-      float v = x;
-      table_f32(1, table.data(), index_scale, out_scale, form, &v);
+      const float index_scale = round / 64 % 2 ? 1024.0F : 813.7F, out_scale = 1.0F / 32767;
+      const auto lane = static_cast<size_t>(round % 64);  // of a call over 1 to 64 values
+      if (lane == 0) {
+        values.clear();
+        for (int i = 0; i < 64; ++i) values.push_back(static_cast<float>(half_value(any_finite_half(rng_))));
+        values[static_cast<size_t>(pick(0, 63))] = static_cast<float>(pick(-70, 70)) / 4;  // both ends of the table
+        results = values;
+        const int64_t first = pick(0, 64);
+        table_f32(first, table.data(), index_scale, out_scale, form, results.data());
+        table_f32(64 - first, table.data(), index_scale, out_scale, form, results.data() + first);
+      }
+      const float x = values[lane], v = results[lane];
       const double scaled = static_cast<double>(static_cast<float>(x * index_scale));
       double whole = std::floor(scaled);
       const double rest = scaled - whole;
@@ -271,6 +280,23 @@ TEST_P(NpuElementwise, FloatTable) {
       ASSERT_EQ(std::bit_cast<uint32_t>(v), std::bit_cast<uint32_t>(want)) << x;
     }
   }
+}
+
+TEST_P(NpuElementwise, FloatTableOfWhatIsNoNumber) {
+  std::vector<int16_t> table(1026, 100);
+  table[0] = -7;
+  table[1025] = 9;
+  std::vector<float> v(40, 0.25F);
+  v[3] = v[37] = NAN;
+  v[5] = v[38] = INFINITY;
+  v[6] = v[39] = -INFINITY;
+  auto zero = v;
+  table_f32(40, table.data(), 1024.0F, 1.0F, TableForm::kValue, v.data());
+  for (const size_t i : {3, 37}) EXPECT_TRUE(std::isnan(v[i]));
+  for (const size_t i : {5, 38}) EXPECT_EQ(v[i], 9.0F);
+  for (const size_t i : {6, 39}) EXPECT_EQ(v[i], -7.0F);
+  table_f32(40, table.data(), 0.0F, 1.0F, TableForm::kValue, zero.data());  // infinity times 0: index 0
+  for (const size_t i : {0, 5, 6, 38, 39}) EXPECT_EQ(zero[i], 100.0F);
 }
 
 TEST_P(NpuElementwise, Pools) {

@@ -464,28 +464,9 @@ void prelu_f32(int64_t pixels, int64_t channels, const float* slopes, int64_t sl
 }
 
 void table_f32(int64_t n, const int16_t* table, float index_scale, float out_scale, TableForm form, float* v) {
-  for (int64_t i = 0; i < n; ++i) {
-    const float x = v[i];
-    if (x != x) continue;
-    // Clamping first keeps the conversion in range; the limits are integers, so rounding afterwards is the same. A NaN
-    // (infinity times a zero scale) becomes index 0.
-    const double scaled = static_cast<double>(x * index_scale);
-    const double limited = scaled < -kTableLimit ? -kTableLimit : scaled > kTableLimit ? kTableLimit : scaled;
-    constexpr double kRoundMagic = 0x1.8p52;  // the sum rounds to an integer, ties to even
-    const auto index = limited != limited ? 0 : static_cast<int64_t>((limited + kRoundMagic) - kRoundMagic);
-    const float value = static_cast<float>(table_value(table, index)) * out_scale;
-    switch (form) {
-      case TableForm::kValue:
-        v[i] = value;
-        break;
-      case TableForm::kGate:
-        v[i] = x * value;
-        break;
-      case TableForm::kPlus:
-        v[i] = (x > 0 ? x : 0.0F) + value;
-        break;
-    }
-  }
+  static_assert(static_cast<int>(TableForm::kValue) == 0 && static_cast<int>(TableForm::kGate) == 1 &&
+                static_cast<int>(TableForm::kPlus) == 2);
+  rows().half_table(n, table, index_scale, out_scale, static_cast<int>(form), v);
 }
 
 int64_t narrow_block(int64_t pixels, int64_t channels, const float* v, uint16_t* y, int64_t y_stride) {

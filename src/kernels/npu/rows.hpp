@@ -41,6 +41,9 @@ struct RowKernels {
   void (*operand)(int64_t n, const int8_t* x, double offset, double factor, bool add, int32_t* v);
   // x = clamp(rne(v * factor), -limit, limit) + limit; limit an integer.
   void (*table_index)(int64_t n, const int32_t* v, double factor, double limit, int32_t* x);
+  // The look-up table of fp16 tasks, int16 [2][513]: v = the value at rne(v * index_scale), times out_scale, put
+  // together with v as `form` says (0: alone, 1: v times it, 2: max(v, 0) plus it). NaN stays.
+  void (*half_table)(int64_t n, const int16_t* table, float index_scale, float out_scale, int form, float* v);
   void (*prelu)(int64_t n, const int16_t* slopes, int64_t slope_step, double scale, int32_t* v);
   void (*clamp)(int64_t n, int32_t low, int32_t high, int32_t* v);
   // y = sat8(rne(v * factor + inside) + outside).

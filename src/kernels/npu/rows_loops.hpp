@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 #include <string.h>
-#if defined(__F16C__)
+#if defined(__F16C__) || defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -67,6 +67,73 @@ void table_index_row(int64_t n, const int32_t* v, double factor, double limit, i
     const double at = clamp(static_cast<double>(v[i]) * factor, -limit, limit);
     x[i] = static_cast<int32_t>(round_even(at) + limit);
   }
+}
+
+// The clamped product lies below 2^22, so that fp32 rounds it as doubles would. A NaN (infinity times a zero scale)
+// becomes index 0. The last of the 512 pieces of a half ends at fraction 32.
+constexpr float kFloatRoundMagic = 12582912.0F;  // 1.5 * 2^23
+inline float half_table_value(const int16_t* table, float x, float index_scale, float out_scale, int form) {
+  constexpr float kLimit = 16384.0F;
+  if (x != x) return x;
+  float at = x * index_scale;
+  at = at != at ? 0.0F : at < -kLimit ? -kLimit : at > kLimit ? kLimit : at;
+  const auto index = static_cast<int32_t>((at + kFloatRoundMagic) - kFloatRoundMagic);
+  const int32_t d = index < 0 ? index + 16384 : index;
+  const int32_t i = d >> 5 < 511 ? d >> 5 : 511;
+  const int16_t* piece = table + (index < 0 ? 0 : 513) + i;
+  const int32_t y = piece[0] + (((piece[1] - piece[0]) * (d - 32 * i)) >> 5);
+  const float value = static_cast<float>(y) * out_scale;
+  if (form == 0) return value;
+  return form == 1 ? x * value : (x > 0 ? x : 0.0F) + value;
+}
+
+void half_table_row(int64_t n, const int16_t* table, float index_scale, float out_scale, int form, float* v) {
+  int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16) {
+    const __m512 x = _mm512_loadu_ps(v + i);
+    const __m512 scaled = _mm512_mul_ps(x, _mm512_set1_ps(index_scale));
+    const __mmask16 number = _mm512_cmp_ps_mask(scaled, scaled, _CMP_ORD_Q);
+    const __m512 limited = _mm512_max_ps(_mm512_min_ps(_mm512_maskz_mov_ps(number, scaled), _mm512_set1_ps(16384.0F)),
+                                         _mm512_set1_ps(-16384.0F));
+    const __m512i index = _mm512_cvtps_epi32(limited);
+    const __mmask16 below = _mm512_cmplt_epi32_mask(index, _mm512_setzero_si512());
+    const __m512i d = _mm512_mask_add_epi32(index, below, index, _mm512_set1_epi32(16384));
+    const __m512i piece = _mm512_min_epi32(_mm512_srli_epi32(d, 5), _mm512_set1_epi32(511));
+    const __m512i fraction = _mm512_sub_epi32(d, _mm512_slli_epi32(piece, 5));
+    const __m512i at =
+        _mm512_mask_add_epi32(_mm512_add_epi32(piece, _mm512_set1_epi32(513)), below, piece, _mm512_setzero_si512());
+    const __m512i pair = _mm512_i32gather_epi32(at, table, 2);
+    const __m512i left = _mm512_srai_epi32(_mm512_slli_epi32(pair, 16), 16), right = _mm512_srai_epi32(pair, 16);
+    const __m512i step = _mm512_srai_epi32(_mm512_mullo_epi32(_mm512_sub_epi32(right, left), fraction), 5);
+    __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(left, step)), _mm512_set1_ps(out_scale));
+    if (form == 1) y = _mm512_mul_ps(x, y);
+    if (form == 2) y = _mm512_add_ps(_mm512_max_ps(x, _mm512_setzero_ps()), y);
+    _mm512_mask_storeu_ps(v + i, _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), y);
+  }
+#elif defined(__AVX2__)
+  for (; i + 8 <= n; i += 8) {
+    const __m256 x = _mm256_loadu_ps(v + i);
+    const __m256 scaled = _mm256_mul_ps(x, _mm256_set1_ps(index_scale));
+    const __m256 number = _mm256_cmp_ps(scaled, scaled, _CMP_ORD_Q);
+    const __m256 limited = _mm256_max_ps(_mm256_min_ps(_mm256_and_ps(number, scaled), _mm256_set1_ps(16384.0F)),
+                                         _mm256_set1_ps(-16384.0F));
+    const __m256i index = _mm256_cvtps_epi32(limited);
+    const __m256i below = _mm256_srai_epi32(index, 31);
+    const __m256i d = _mm256_add_epi32(index, _mm256_and_si256(below, _mm256_set1_epi32(16384)));
+    const __m256i piece = _mm256_min_epi32(_mm256_srli_epi32(d, 5), _mm256_set1_epi32(511));
+    const __m256i fraction = _mm256_sub_epi32(d, _mm256_slli_epi32(piece, 5));
+    const __m256i at = _mm256_add_epi32(piece, _mm256_andnot_si256(below, _mm256_set1_epi32(513)));
+    const __m256i pair = _mm256_i32gather_epi32(reinterpret_cast<const int*>(table), at, 2);
+    const __m256i left = _mm256_srai_epi32(_mm256_slli_epi32(pair, 16), 16), right = _mm256_srai_epi32(pair, 16);
+    const __m256i step = _mm256_srai_epi32(_mm256_mullo_epi32(_mm256_sub_epi32(right, left), fraction), 5);
+    __m256 y = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(left, step)), _mm256_set1_ps(out_scale));
+    if (form == 1) y = _mm256_mul_ps(x, y);
+    if (form == 2) y = _mm256_add_ps(_mm256_max_ps(x, _mm256_setzero_ps()), y);
+    _mm256_storeu_ps(v + i, _mm256_blendv_ps(x, y, _mm256_cmp_ps(x, x, _CMP_ORD_Q)));
+  }
+#endif
+  for (; i < n; ++i) v[i] = half_table_value(table, v[i], index_scale, out_scale, form);
 }
 
 void prelu_row(int64_t n, const int16_t* slopes, int64_t slope_step, double scale, int32_t* v) {
@@ -334,9 +401,9 @@ void requantize_block(const RequantizeBlock& b) {
   }
 }
 
-constexpr RowKernels kLoops = {requantize_block, requantize_table, channel_row, operand_row,  table_index_row,
-                               prelu_row,        clamp_row,        output_row,  quantize_row, dequantize_row,
-                               widen_row,        narrow_row,       max_row,     sum_row};
+constexpr RowKernels kLoops = {requantize_block, requantize_table, channel_row, operand_row, table_index_row,
+                               half_table_row,   prelu_row,        clamp_row,   output_row,  quantize_row,
+                               dequantize_row,   widen_row,        narrow_row,  max_row,     sum_row};
 
 }  // namespace
 }  // namespace openrknn::npu
