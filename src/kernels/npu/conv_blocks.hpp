@@ -65,6 +65,7 @@ struct DepthwiseRow {
 };
 
 constexpr int64_t kTapGroup = 4;
+constexpr int64_t kDepthwiseSlack = 64;  // floats that depthwise_f16 may read and write behind its arrays
 
 struct ConvKernels {
   int integer_lanes;   // output channels a panel

@@ -221,7 +221,7 @@ HalfFilters pack_depthwise_f16(const ConvShape& s, const uint16_t* weights) {
   HalfFilters filters;
   filters.kernels = &conv_kernels();
   const int64_t n = s.kernel_h * s.kernel_w * s.in_channels;
-  filters.wide.resize(static_cast<size_t>(n));
+  filters.wide.resize(static_cast<size_t>(n + kDepthwiseSlack));
   widen_block(1, n, weights, n, filters.wide.data());
   return filters;
 }
@@ -250,7 +250,7 @@ void depthwise_f16(const ConvShape& s, const uint16_t* input, const HalfFilters&
                    const AccumulatorSink<float>& sink) {
   const ConvKernels& kernels = *filters.kernels;
   const int64_t row_size = s.in_w * s.channels, taps = s.kernel_h * s.kernel_w;
-  std::vector<float> x(static_cast<size_t>(s.in_h * row_size));
+  std::vector<float> x(static_cast<size_t>(s.in_h * row_size + kDepthwiseSlack));
   parallel_for(s.in_h, std::max<int64_t>(1, 8192 / row_size), [&](int64_t first, int64_t last) {
     const int64_t n = (last - first) * row_size;
     widen_block(1, n, input + first * row_size, n, x.data() + first * row_size);
@@ -259,7 +259,7 @@ void depthwise_f16(const ConvShape& s, const uint16_t* input, const HalfFilters&
   const int64_t pieces = ceil_div(s.out_w, kPixelChunk);
   parallel_for(
       s.out_h * pieces, std::max<int64_t>(1, 4096 / (s.out_w * s.in_channels)), [&](int64_t begin, int64_t end) {
-        alignas(64) float accumulators[kPixelChunk * kBlockChannels];
+        alignas(64) float accumulators[kPixelChunk * kBlockChannels + kDepthwiseSlack];
         for (int64_t i = begin; i < end; ++i) {
           const int64_t y = i / pieces, column = i % pieces * kPixelChunk;
           const int64_t pixels = std::min(kPixelChunk, s.out_w - column);

@@ -145,26 +145,81 @@ void half_block(const HalfBlock& b) {
   for (int64_t pixel = 0; pixel < b.pixels; pixel += kHalfPixels) half_tile(b, pixel);
 }
 
-void depthwise_f16_row(const DepthwiseRow& row, const float* x, const float* w, float* y) {
-  constexpr int64_t kBlock = 64;
-  const float nan = __builtin_nanf("");
-  for (int64_t first = 0; first < row.channels; first += kBlock) {
-    const int64_t n = row.channels - first < kBlock ? row.channels - first : kBlock;
-    for (int64_t p = 0; p < row.pixels; ++p) {
-      float sum[kBlock];
-      for (int64_t c = 0; c < n; ++c) sum[c] = 0;
-      for (int64_t tap = 0; tap < row.taps; ++tap) {
-        const float* from = x + p * row.pixel_step + row.tap_offset[tap] + first;
-        const float* weights = w + tap * row.weight_step + first;
-        if (n == kBlock) {
-          for (int64_t c = 0; c < kBlock; ++c) sum[c] += from[c] * weights[c];
-        } else {
-          for (int64_t c = 0; c < n; ++c) sum[c] += from[c] * weights[c];
-        }
-      }
-      float* to = y + p * row.channels + first;
-      for (int64_t c = 0; c < n; ++c) to[c] = sum[c] == sum[c] ? sum[c] : nan;
+// ---- depthwise ----
+
+#if defined(__AVX512F__)
+constexpr int kRowLanes = 16;
+#elif defined(__AVX2__)
+constexpr int kRowLanes = 8;
+#else
+constexpr int kRowLanes = 4;
+#endif
+typedef float Row __attribute__((vector_size(kRowLanes * 4), aligned(4)));
+typedef int32_t RowBits __attribute__((vector_size(kRowLanes * 4), aligned(4)));
+
+inline Row without_nan_bits(Row v) {
+  const RowBits number = v == v;
+  constexpr int32_t kNan = 0x7FC00000;
+  return reinterpret_cast<Row>((reinterpret_cast<RowBits>(v) & number) | (~number & (RowBits{} + kNan)));
+}
+
+// P pixels of V vectors of channels, at x, w and y. Vectors reach beyond the channels: what they write there is either
+// written again by the next pixel or lies behind the block.
+template <int V, int P>
+inline void depthwise_pixels(const DepthwiseRow& row, const float* x, const float* w, float* y) {
+  Row sum[P][V];
+#pragma GCC unroll 8
+  for (int p = 0; p < P; ++p) {
+#pragma GCC unroll 4
+    for (int k = 0; k < V; ++k) sum[p][k] = Row{};
+  }
+  for (int64_t tap = 0; tap < row.taps; ++tap, w += row.weight_step) {
+    const float* from = x + row.tap_offset[tap];
+#pragma GCC unroll 4
+    for (int k = 0; k < V; ++k) {
+      const Row weights = *reinterpret_cast<const Row*>(w + k * kRowLanes);
+#pragma GCC unroll 8
+      for (int p = 0; p < P; ++p)
+        sum[p][k] += weights * *reinterpret_cast<const Row*>(from + p * row.pixel_step + k * kRowLanes);
     }
+  }
+  for (int p = 0; p < P; ++p) {
+#pragma GCC unroll 4
+    for (int k = 0; k < V; ++k)
+      *reinterpret_cast<Row*>(y + p * row.channels + k * kRowLanes) = without_nan_bits(sum[p][k]);
+  }
+}
+
+template <int V>
+void depthwise_row_of(const DepthwiseRow& row, const float* x, const float* w, float* y) {
+  constexpr int kPixels = 8 / V;
+  int64_t p = 0;
+  for (; p + kPixels <= row.pixels; p += kPixels)
+    depthwise_pixels<V, kPixels>(row, x + p * row.pixel_step, w, y + p * row.channels);
+  for (; p < row.pixels; ++p) depthwise_pixels<V, 1>(row, x + p * row.pixel_step, w, y + p * row.channels);
+}
+
+// Reads and writes whole vectors: x, w and y must be readable and writable kDepthwiseSlack floats beyond their ends.
+void depthwise_f16_row(const DepthwiseRow& row, const float* x, const float* w, float* y) {
+  const int64_t vectors = (row.channels + kRowLanes - 1) / kRowLanes;
+  switch (vectors) {
+    case 1:
+      return depthwise_row_of<1>(row, x, w, y);
+    case 2:
+      return depthwise_row_of<2>(row, x, w, y);
+    case 3:
+    case 4:
+      return depthwise_row_of<4>(row, x, w, y);
+    default:
+      break;
+  }
+  for (int64_t p = 0; p < row.pixels; ++p) {
+    const float* from = x + p * row.pixel_step;
+    float* to = y + p * row.channels;
+    int64_t k = 0;
+    for (; k + 4 <= vectors; k += 4)
+      depthwise_pixels<4, 1>(row, from + k * kRowLanes, w + k * kRowLanes, to + k * kRowLanes);
+    for (; k < vectors; ++k) depthwise_pixels<1, 1>(row, from + k * kRowLanes, w + k * kRowLanes, to + k * kRowLanes);
   }
 }
 
