@@ -78,51 +78,53 @@ inline double exp2_int(int e) {
   }
 }
 
+// P pixels times the first V vectors of the block's channels.
+template <int V, int P>
 void half_tile(const HalfBlock& b, int64_t pixel) {
   const int64_t left = b.pixels - pixel;
-  const double* window[kHalfPixels];
-  const HalfStats* stats[kHalfPixels];
-  for (int p = 0; p < kHalfPixels; ++p) {
+  const double* window[P];
+  const HalfStats* stats[P];
+  for (int p = 0; p < P; ++p) {
     const int64_t at = pixel + (p < left ? p : left - 1);
     window[p] = b.input + b.pixel_offset[at];
     stats[p] = b.input_stats + b.pixel_index[at] * b.chunks;
   }
-  Floats accumulators[kHalfPixels][kHalfVectors];
+  Floats accumulators[P][V];
   memset(accumulators, 0, sizeof accumulators);
   const float* weights = b.weights;
   for (int64_t s = 0; s < b.step_count; ++s) {
     const HalfStep& step = b.steps[s];
-    Doubles sum[kHalfPixels][kHalfVectors];
-#pragma GCC unroll 8
-    for (int p = 0; p < kHalfPixels; ++p) {
+    Doubles sum[P][V];
+#pragma GCC unroll 24
+    for (int p = 0; p < P; ++p) {
 #pragma GCC unroll 4
-      for (int k = 0; k < kHalfVectors; ++k) sum[p][k] = Doubles{};
+      for (int k = 0; k < V; ++k) sum[p][k] = Doubles{};
     }
     for (int64_t i = 0; i < step.n; ++i, weights += kHalfChannels) {
-      Doubles w[kHalfVectors];
+      Doubles w[V];
 #pragma GCC unroll 4
-      for (int k = 0; k < kHalfVectors; ++k) {
+      for (int k = 0; k < V; ++k) {
         w[k] = load_wide(weights + k * kHalfLanes);
       }
-#pragma GCC unroll 8
-      for (int p = 0; p < kHalfPixels; ++p) {
+#pragma GCC unroll 24
+      for (int p = 0; p < P; ++p) {
         const double x = window[p][step.x + i];
 #pragma GCC unroll 4
-        for (int k = 0; k < kHalfVectors; ++k) sum[p][k] += w[k] * x;
+        for (int k = 0; k < V; ++k) sum[p][k] += w[k] * x;
       }
     }
     const HalfStats& w_stats = b.weight_stats[s];
     const int allowed = kDoubleBits - ceil_log2(step.n) - w_stats.span;
     const int64_t stat = step.tap_pixel * b.chunks + step.chunk;
-#pragma GCC unroll 8
-    for (int p = 0; p < kHalfPixels; ++p) {
+#pragma GCC unroll 24
+    for (int p = 0; p < P; ++p) {
       const HalfStats& x_stats = stats[p][stat];
       if (x_stats.span <= allowed) {
 #pragma GCC unroll 4
-        for (int k = 0; k < kHalfVectors; ++k) accumulators[p][k] += rounded(sum[p][k]);
+        for (int k = 0; k < V; ++k) accumulators[p][k] += rounded(sum[p][k]);
       } else if (p < left) {
-        double lanes[kHalfChannels];
-        float totals[kHalfChannels];
+        double lanes[V * kHalfLanes];
+        float totals[V * kHalfLanes];
         memcpy(lanes, sum[p], sizeof lanes);
         memcpy(totals, accumulators[p], sizeof totals);
         add_checked(b, pixel + p, step, x_stats, w_stats, lanes, totals);
@@ -131,18 +133,28 @@ void half_tile(const HalfBlock& b, int64_t pixel) {
     }
   }
   const float nan = __builtin_nanf("");
-  for (int p = 0; p < kHalfPixels && p < left; ++p) {
+  for (int p = 0; p < P && p < left; ++p) {
     float* output = b.output + (pixel + p) * b.out_stride;
-    float totals[kHalfChannels];
+    float totals[V * kHalfLanes];
     memcpy(totals, accumulators[p], sizeof totals);
-    for (int64_t c = 0; c < kHalfChannels && c < b.out_channels; ++c) {
+    for (int64_t c = 0; c < V * kHalfLanes && c < b.out_channels; ++c) {
       output[c] = totals[c] == totals[c] ? totals[c] : nan;
     }
   }
 }
 
+template <int V, int P>
+void half_tiles(const HalfBlock& b) {
+  for (int64_t pixel = 0; pixel < b.pixels; pixel += P) half_tile<V, P>(b, pixel);
+}
+
+// Few channels leave vectors empty; more pixels take their registers.
 void half_block(const HalfBlock& b) {
-  for (int64_t pixel = 0; pixel < b.pixels; pixel += kHalfPixels) half_tile(b, pixel);
+  constexpr int kTiles = kHalfVectors * kHalfPixels;
+  const int64_t vectors = (b.out_channels + kHalfLanes - 1) / kHalfLanes;
+  if (vectors == 1) return half_tiles<1, kTiles / 2>(b);
+  if (vectors == 2) return half_tiles<2, kTiles / 2>(b);
+  half_tiles<kHalfVectors, kHalfPixels>(b);
 }
 
 // ---- depthwise ----
