@@ -24,6 +24,11 @@ struct IntegerBlock {
   const int32_t* factors;  // of the first panel on, whole panels
 };
 
+// The groups of one pixel: [first, first + n) channels, none across a slice.
+struct HalfGroup {
+  int64_t first, n;
+};
+
 // One group of products: `n` channels of one slice at one tap.
 struct HalfStep {
   int64_t x;          // elements from a window to its first channel
@@ -80,6 +85,8 @@ struct ConvKernels {
   void (*depthwise_bytes)(const DepthwiseRow&, const int8_t* x, const uint8_t* w, int32_t* y);
   int half_channels;
   void (*half)(const HalfBlock&);
+  void (*half_slab)(int64_t pixels, int64_t step, const HalfGroup* groups, int64_t count, const uint16_t* x,
+                    double* values, HalfStats* stats);
   void (*depthwise_f16)(const DepthwiseRow&, const float* x, const float* w, float* y);
 };
 

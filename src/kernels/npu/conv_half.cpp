@@ -18,13 +18,8 @@ constexpr int64_t kPixelChunk = 48;
 constexpr int64_t kMostLanes = 32;      // of a block of filters
 constexpr int64_t kBlockChannels = 64;  // of a depthwise block
 
-// The groups of one pixel: [first, first + n) channels, none across a slice.
-struct Chunk {
-  int64_t first, n;
-};
-
-std::vector<Chunk> chunks_of(int64_t channels, int64_t slice, int64_t group) {
-  std::vector<Chunk> chunks;
+std::vector<HalfGroup> chunks_of(int64_t channels, int64_t slice, int64_t group) {
+  std::vector<HalfGroup> chunks;
   for (int64_t begin = 0; begin < channels; begin += slice) {
     const int64_t end = std::min(begin + slice, channels);
     for (int64_t c = begin; c < end; c += group) chunks.push_back({c, std::min(group, end - c)});
@@ -33,7 +28,7 @@ std::vector<Chunk> chunks_of(int64_t channels, int64_t slice, int64_t group) {
 }
 
 // The order of the fp32 additions: slice, kh, kw, and the groups of a slice.
-std::vector<HalfStep> steps_of(const ConvShape& s, int64_t slice, const std::vector<Chunk>& chunks) {
+std::vector<HalfStep> steps_of(const ConvShape& s, int64_t slice, const std::vector<HalfGroup>& chunks) {
   const std::vector<int64_t> taps = tap_pixels(s);
   std::vector<HalfStep> steps;
   for (size_t begin = 0; begin < chunks.size();) {
@@ -79,34 +74,44 @@ HalfStats stats_of(const Range& range) {
   return {static_cast<uint8_t>(top - unit), static_cast<int8_t>(top)};
 }
 
+// Memory that a thread keeps from call to call: fresh pages cost as much as what is written to them. Taken away for as
+// long as it is in use, since a thread that waits may begin another call.
+class KeptDoubles {
+ public:
+  explicit KeptDoubles(size_t count) : values_(std::move(kept())) {
+    if (values_.size() < count) values_.resize(count);
+  }
+  KeptDoubles(const KeptDoubles&) = delete;
+  KeptDoubles& operator=(const KeptDoubles&) = delete;
+  ~KeptDoubles() {
+    if (values_.size() > kept().size()) kept() = std::move(values_);
+  }
+  double* data() { return values_.data(); }
+  const double* data() const { return values_.data(); }
+
+ private:
+  static std::vector<double>& kept() {
+    thread_local std::vector<double> values;
+    return values;
+  }
+  std::vector<double> values_;
+};
+
 struct WideSlab {
-  std::vector<double> values;
+  explicit WideSlab(size_t count) : values(count) {}
+  KeptDoubles values;
   std::vector<HalfStats> stats;  // [pixel][chunk]
 };
 
-void widen(int64_t n, const uint16_t* from, double* to) {
-  constexpr int64_t kPiece = 256;
-  float piece[kPiece];
-  for (int64_t i = 0; i < n; i += kPiece) {
-    const int64_t m = std::min(kPiece, n - i);
-    widen_block(1, m, from + i, m, piece);
-    for (int64_t k = 0; k < m; ++k) to[i + k] = piece[k];
-  }
-}
-
-WideSlab widen_slab(const ConvShape& s, const std::vector<Chunk>& chunks, const uint16_t* input) {
-  WideSlab slab;
-  slab.values.resize(static_cast<size_t>(s.in_h * s.in_w * s.channels));
-  slab.stats.resize(static_cast<size_t>(s.in_h * s.in_w) * chunks.size());
-  parallel_for(s.in_h, 1, [&](int64_t first, int64_t last) {
-    for (int64_t pixel = first * s.in_w; pixel < last * s.in_w; ++pixel) {
-      const uint16_t* x = input + pixel * s.channels;
-      widen(s.in_channels, x, slab.values.data() + pixel * s.channels);
-      HalfStats* stats = slab.stats.data() + pixel * static_cast<int64_t>(chunks.size());
-      for (const Chunk& chunk : chunks) *stats++ = stats_of(range_of(x + chunk.first, chunk.n));
-    }
+void widen_slab(const ConvShape& s, const ConvKernels& kernels, const std::vector<HalfGroup>& chunks,
+                const uint16_t* input, WideSlab& slab) {
+  const auto count = static_cast<int64_t>(chunks.size());
+  slab.stats.resize(static_cast<size_t>(s.in_h * s.in_w * count));
+  parallel_for(s.in_h, std::max<int64_t>(1, 8192 / (s.in_w * s.channels)), [&](int64_t first, int64_t last) {
+    const int64_t pixel = first * s.in_w;
+    kernels.half_slab((last - first) * s.in_w, s.channels, chunks.data(), count, input + pixel * s.channels,
+                      slab.values.data() + pixel * s.channels, slab.stats.data() + pixel * count);
   });
-  return slab;
 }
 
 // Filters [channel, channel + lanes) in the order of the loops, [step][n][lanes], and their stats a step.
@@ -137,10 +142,12 @@ class HalfRun {
         kernels_(*filters.kernels),
         chunks_(chunks_of(s.in_channels, filters.slice, filters.group)),
         steps_(steps_of(s, filters.slice, chunks_)),
-        slab_(widen_slab(s, chunks_, input)),
+        slab_(static_cast<size_t>(s.in_h * s.in_w * s.channels)),
         windows_(window_pixels(s)),
         offsets_(scaled(windows_, s.channels)),
-        filter_(s.kernel_h * s.kernel_w * s.in_channels) {}
+        filter_(s.kernel_h * s.kernel_w * s.in_channels) {
+    widen_slab(s, kernels_, chunks_, input, slab_);
+  }
 
   int64_t blocks() const { return ceil_div(s_.out_channels, lanes()); }
   int64_t pixel_chunks() const { return ceil_div(pixels(), kPixelChunk); }
@@ -188,7 +195,7 @@ class HalfRun {
   const HalfFilters& filters_;
   const AccumulatorSink<float>& sink_;
   const ConvKernels& kernels_;
-  std::vector<Chunk> chunks_;
+  std::vector<HalfGroup> chunks_;
   std::vector<HalfStep> steps_;
   WideSlab slab_;
   std::vector<int64_t> windows_, offsets_;
