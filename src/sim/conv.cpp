@@ -401,16 +401,18 @@ void ConvRunner::finish_integer(const Target& target, const Part& part, const np
 void ConvRunner::finish_half(const Target& target, const Part& part, const npu::AccumulatorBlock<float>& block,
                              const Constants& k) const {
   float* v = block.values;
-  if (!k.bias.empty()) npu::add_bias_f32(part.ws, part.cs, k.bias.data() + block.channel, v);
+  const float* bias = k.bias.empty() ? nullptr : k.bias.data() + block.channel;
   if (target.has_residual) {
+    if (bias != nullptr) npu::add_bias_f32(part.ws, part.cs, bias, v);
+    bias = nullptr;
     std::vector<uint16_t> storage;
     int64_t stride = 0;
     const uint16_t* r = load(target.residual, part, storage, stride);
     npu::add_half_block(part.ws, part.cs, r, stride, v);
   }
-  half_pipeline_.activate(part.ws, part.cs, part.c, v);
-  store<uint16_t>(target.y, part,
-                  [&](uint16_t* to, int64_t stride) { HalfPipeline::output(part.ws, part.cs, v, to, stride); });
+  store<uint16_t>(target.y, part, [&](uint16_t* to, int64_t stride) {
+    half_pipeline_.finish(part.ws, part.cs, part.c, bias, v, to, stride);
+  });
 }
 
 void ConvRunner::compute(const Context& context, const Source& source, const View& y, const View* residual,

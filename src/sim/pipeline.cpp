@@ -1,5 +1,7 @@
 #include "sim/pipeline.hpp"
 
+#include <cmath>
+
 namespace openrknn::sim {
 namespace {
 
@@ -81,6 +83,18 @@ void HalfPipeline::activate(int64_t pixels, int64_t channels, int64_t channel, f
     case ActivationKind::kFunction:
       return apply_activation(function_, v, n);
   }
+}
+
+void HalfPipeline::finish(int64_t pixels, int64_t channels, int64_t channel, const float* bias, float* v, uint16_t* y,
+                          int64_t y_stride) const {
+  const bool clamps = activation_.kind == ActivationKind::kClamp;
+  if (clamps || activation_.kind == ActivationKind::kLinear) {
+    const float low = clamps ? activation_.fmin : -INFINITY, high = clamps ? activation_.fmax : INFINITY;
+    return npu::half_output_block(pixels, channels, v, bias, low, high, y, y_stride);
+  }
+  if (bias != nullptr) npu::add_bias_f32(pixels, channels, bias, v);
+  activate(pixels, channels, channel, v);
+  output(pixels, channels, v, y, y_stride);
 }
 
 void HalfPipeline::output(int64_t pixels, int64_t channels, const float* v, uint16_t* y, int64_t y_stride) {

@@ -32,6 +32,9 @@ class HalfPipeline {
   HalfPipeline() = default;
   HalfPipeline(const model::Program& program, const model::Task& task);
   void activate(int64_t pixels, int64_t channels, int64_t channel, float* v) const;
+  // Bias (per channel, or nullptr), activation and output; v may be overwritten.
+  void finish(int64_t pixels, int64_t channels, int64_t channel, const float* bias, float* v, uint16_t* y,
+              int64_t y_stride) const;
   static void output(int64_t pixels, int64_t channels, const float* v, uint16_t* y, int64_t y_stride);
 
  private:

@@ -282,6 +282,25 @@ TEST_P(NpuElementwise, FloatTable) {
   }
 }
 
+TEST_P(NpuElementwise, HalfOutput) {
+  for (int round = 0; round < 3000; ++round) {
+    const int64_t pixels = pick(1, 5), channels = pick(1, 70), stride = channels + pick(0, 3);
+    std::vector<float> v(static_cast<size_t>(pixels * channels)), bias(static_cast<size_t>(channels));
+    for (auto& f : v) f = static_cast<float>(half_value(any_finite_half(rng_))) * 1.37F;
+    for (auto& f : bias) f = static_cast<float>(pick(-900, 900)) / 128;
+    v[static_cast<size_t>(pick(0, static_cast<int>(v.size()) - 1))] = pick(0, 1) ? NAN : INFINITY;
+    const bool biased = pick(0, 1) != 0, clamps = pick(0, 1) != 0;
+    const float low = clamps ? 0.0F : -INFINITY, high = clamps ? 6.0F : INFINITY;
+    auto wanted = v;
+    if (biased) add_bias_f32(pixels, channels, bias.data(), wanted.data());
+    clamp_f32(pixels * channels, low, high, wanted.data());
+    std::vector<uint16_t> a(static_cast<size_t>(pixels * stride), 7), b = a;
+    narrow_block(pixels, channels, wanted.data(), a.data(), stride);
+    half_output_block(pixels, channels, v.data(), biased ? bias.data() : nullptr, low, high, b.data(), stride);
+    ASSERT_EQ(a, b);
+  }
+}
+
 TEST_P(NpuElementwise, FloatTableOfWhatIsNoNumber) {
   std::vector<int16_t> table(1026, 100);
   table[0] = -7;

@@ -469,6 +469,11 @@ void table_f32(int64_t n, const int16_t* table, float index_scale, float out_sca
   rows().half_table(n, table, index_scale, out_scale, static_cast<int>(form), v);
 }
 
+void half_output_block(int64_t pixels, int64_t channels, const float* v, const float* bias, float low, float high,
+                       uint16_t* y, int64_t y_stride) {
+  rows().half_output({pixels, channels, v, bias, low, high, y, y_stride});
+}
+
 int64_t narrow_block(int64_t pixels, int64_t channels, const float* v, uint16_t* y, int64_t y_stride) {
   const Extent e = merged(pixels, channels, y_stride);
   int64_t overflows = 0;

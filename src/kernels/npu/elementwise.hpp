@@ -142,6 +142,9 @@ void prelu_f32(int64_t pixels, int64_t channels, const float* slopes, int64_t sl
 // t = table_value(table, rne_int(v * index_scale)) * out_scale in fp32, then kValue t; kGate v * t; kPlus max(v, 0) +
 // t. NaN stays NaN.
 enum class TableForm : uint8_t { kValue, kGate, kPlus };
+// y = fl16(min(max(v [+ bias], low), high)); bias per channel, or nullptr; NaN becomes 0x7E00.
+void half_output_block(int64_t pixels, int64_t channels, const float* v, const float* bias, float low, float high,
+                       uint16_t* y, int64_t y_stride);
 void table_f32(int64_t n, const int16_t* table, float index_scale, float out_scale, TableForm form, float* v);
 // One rounding to fp16, ties to even; NaN becomes 0x7E00. Returns how many finite values became infinite.
 int64_t narrow_block(int64_t pixels, int64_t channels, const float* v, uint16_t* y, int64_t y_stride);

@@ -29,6 +29,17 @@ struct RequantizeBlock {
 };
 constexpr int kRequantizeBits = 16;
 
+// fp16 results from sums: y = fl16(min(max(v [+ bias], low), high)); NaN stays. Without limits: minus and plus
+// infinity.
+struct HalfOutput {
+  int64_t pixels, channels;
+  const float* v;     // [pixels][channels]
+  const float* bias;  // per channel, or nullptr
+  float low, high;
+  uint16_t* y;
+  int64_t y_stride;
+};
+
 struct RowKernels {
   void (*requantize)(const RequantizeBlock&);
   // index [pixels][channels] = u clamped to [0, limit]. Takes the block's operands, factors and constant, nothing else.
@@ -53,6 +64,7 @@ struct RowKernels {
   void (*dequantize_s8)(int64_t n, const int8_t* x, float scale, int32_t zero, float* y);
   void (*widen)(int64_t n, const uint16_t* x, float* v);
   int64_t (*narrow)(int64_t n, const float* v, uint16_t* y);
+  void (*half_output)(const HalfOutput&);
   // y = the largest of `taps` pixels of n channels, at x + offsets[tap]; `pixels` times, x_step and y_step apart.
   void (*max_s8)(int64_t pixels, int64_t n, int64_t taps, const int64_t* offsets, const int8_t* x, int64_t x_step,
                  int8_t* y, int64_t y_step);

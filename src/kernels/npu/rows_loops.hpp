@@ -213,6 +213,34 @@ int64_t narrow_row(int64_t n, const float* v, uint16_t* y) {
   return overflows;
 }
 
+inline float half_output_value(const HalfOutput& o, float v, int64_t c) {
+  const float sum = o.bias != nullptr ? v + o.bias[c] : v;
+  const float x = sum < o.low ? o.low : sum;
+  return x > o.high ? o.high : x;
+}
+
+void half_output_rows(const HalfOutput& o) {
+  const float* v = o.v;
+  uint16_t* y = o.y;
+  for (int64_t p = 0; p < o.pixels; ++p, v += o.channels, y += o.y_stride) {
+    int64_t c = 0;
+#if defined(__F16C__)
+    // Maximum and minimum give their second operand where it is no number.
+    const __m256 low = _mm256_set1_ps(o.low), high = _mm256_set1_ps(o.high);
+    for (; c + 8 <= o.channels; c += 8) {
+      __m256 x = _mm256_loadu_ps(v + c);
+      if (o.bias != nullptr) x = _mm256_add_ps(x, _mm256_loadu_ps(o.bias + c));
+      x = _mm256_min_ps(high, _mm256_max_ps(low, x));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(y + c),
+                       _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+      if (_mm256_movemask_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)) == 0) continue;
+      for (int64_t k = c; k < c + 8; ++k) narrow_one(half_output_value(o, v[k], k), y + k);  // one NaN for all
+    }
+#endif
+    for (; c < o.channels; ++c) narrow_one(half_output_value(o, v[c], c), y + c);
+  }
+}
+
 template <int kBytes>
 inline void max_piece(int64_t taps, const int64_t* offsets, const int8_t* x, int8_t* y) {
   typedef int8_t Bytes __attribute__((vector_size(kBytes)));
@@ -401,9 +429,10 @@ void requantize_block(const RequantizeBlock& b) {
   }
 }
 
-constexpr RowKernels kLoops = {requantize_block, requantize_table, channel_row, operand_row, table_index_row,
-                               half_table_row,   prelu_row,        clamp_row,   output_row,  quantize_row,
-                               dequantize_row,   widen_row,        narrow_row,  max_row,     sum_row};
+constexpr RowKernels kLoops = {requantize_block, requantize_table, channel_row,    operand_row,
+                               table_index_row,  half_table_row,   prelu_row,      clamp_row,
+                               output_row,       quantize_row,     dequantize_row, widen_row,
+                               narrow_row,       half_output_rows, max_row,        sum_row};
 
 }  // namespace
 }  // namespace openrknn::npu
