@@ -55,12 +55,14 @@ struct Task {
     stages.clamps = rng() % 2 == 0;
     stages.low = rng() % 2 == 0 ? 0 : -pick(rng, 0, 1 << 20);
     stages.high = pick(rng, 0, INT32_MAX);
-    // A result of some hundred at most for the largest accumulators, and powers of two for ties.
+    // A result of some hundred at most for the largest accumulators, or of far more, and powers of two for ties.
+    const int64_t farthest = rng() % 3 == 0 ? -14 : -2;
     const int gain = bits + 1 + (stages.channel.bypass ? 0 : 15 - shift) - 8;
     const int multiplier_bits = static_cast<int>(pick(rng, 0, 14));
     stages.output = {static_cast<int32_t>(rng() % 4 == 0 ? 1 << multiplier_bits : pick(rng, 1, 32767)), 0,
                      static_cast<int32_t>(pick(rng, -128, 127)), rng() % 2 == 0};
-    stages.output.shift = static_cast<int32_t>(std::clamp<int64_t>(gain + multiplier_bits + pick(rng, -2, 2), 0, 40));
+    stages.output.shift =
+        static_cast<int32_t>(std::clamp<int64_t>(gain + multiplier_bits + pick(rng, farthest, 2), 0, 40));
   }
 
   int8_t expected(int64_t c, int32_t acc, int8_t r) const {

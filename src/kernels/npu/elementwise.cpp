@@ -262,7 +262,8 @@ Requantizer::Requantizer(const Stages& s) : has_residual_(s.residual != nullptr)
   if (out.multiplier <= 0 || !within(out.zero_point, 255) || out.shift > 62) return;
   const double out_factor = out.multiplier * power_of_two(-out.shift);
   constexpr double kUnit = 1 << kRequantizeBits;
-  if (!set_factors(s, out_factor, kUnit) || farthest_ + residual_reach_ + 1024 >= 0x1p31 / kUnit) return;
+  if (!set_factors(s, out_factor, kUnit)) return;
+  wide_ = farthest_ + residual_reach_ + 1024 >= static_cast<double>(kFarthest) / kUnit;
   set_output(s, out_factor);
 }
 
@@ -379,6 +380,7 @@ void Requantizer::run(int64_t pixels, int64_t channel, int64_t channels, const i
   b.residual_factor = residual_factor_;
   b.constant = constant_;
   b.margin = margin_;
+  b.wide = wide_;
   b.low = low_;
   b.high = high_;
   b.y = y;

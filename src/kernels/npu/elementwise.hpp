@@ -122,6 +122,7 @@ class Requantizer {
   double farthest_ = 0, residual_reach_ = 0;  // of results
   float residual_factor_ = 0, constant_ = 0;
   int32_t margin_ = 0;
+  bool wide_ = false;
   int8_t low_ = 0, high_ = 0;
 };
 

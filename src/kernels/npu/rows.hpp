@@ -21,6 +21,7 @@ struct RequantizeBlock {
   int32_t residual_offset;
   float residual_factor, constant;
   int32_t margin;
+  bool wide;  // u may leave int32: it is cut at kFarthest, far beyond every result and next to no tie
   int8_t low, high;
   int8_t* y;
   int64_t y_stride;
@@ -28,6 +29,7 @@ struct RequantizeBlock {
   const void* context;
 };
 constexpr int kRequantizeBits = 16;
+constexpr float kFarthest = 0x1p30F - 0x1p15F;
 
 // fp16 results from sums: y = fl16(min(max(v [+ bias], low), high)); NaN stays. Without limits: minus and plus
 // infinity.

@@ -274,7 +274,7 @@ void sum_row(int64_t n, const int8_t* x, int32_t* y) {
 
 #if defined(__AVX512BW__)
 // 16 values, those of `valid`: u of RequantizeBlock.
-template <bool kResidual, bool kAll>
+template <bool kResidual, bool kAll, bool kWide>
 inline __m512i requantize_vector(const RequantizeBlock& b, __mmask16 valid, int64_t c, const int32_t* acc,
                                  const int8_t* residual) {
   const auto load = [&](const int32_t* p) { return kAll ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi32(valid, p); };
@@ -287,6 +287,7 @@ inline __m512i requantize_vector(const RequantizeBlock& b, __mmask16 valid, int6
     const __m512 e = _mm512_cvtepi32_ps(_mm512_add_epi32(x, _mm512_set1_epi32(b.residual_offset)));
     z = _mm512_fmadd_ps(_mm512_maskz_mov_ps(kAll ? 0xFFFF : valid, e), _mm512_set1_ps(b.residual_factor), z);
   }
+  if constexpr (kWide) z = _mm512_min_ps(_mm512_max_ps(z, _mm512_set1_ps(-kFarthest)), _mm512_set1_ps(kFarthest));
   return _mm512_cvtps_epi32(z);
 }
 
@@ -297,7 +298,7 @@ void table_rows(const RequantizeBlock& b, uint32_t limit, uint32_t* index) {
     const int8_t* residual = kResidual ? b.residual + p * b.residual_stride : nullptr;
     for (int64_t c = 0; c < b.channels; c += 16) {
       const __mmask16 valid = b.channels - c >= 16 ? 0xFFFF : static_cast<__mmask16>((1U << (b.channels - c)) - 1);
-      const __m512i u = requantize_vector<kResidual, false>(b, valid, c, acc, residual);
+      const __m512i u = requantize_vector<kResidual, false, false>(b, valid, c, acc, residual);
       const __m512i x =
           _mm512_min_epi32(_mm512_max_epi32(u, _mm512_setzero_si512()), _mm512_set1_epi32(static_cast<int32_t>(limit)));
       if (valid == 0xFFFF) {
@@ -316,7 +317,7 @@ inline bool any_doubt(__m512i least, int32_t margin) {
 
 // Pixels of 16 * kVectors channels; the last vectors may be partly valid. Fractions are the low words of each u; the
 // least words of both halves are kept, and the high ones ignored.
-template <bool kResidual, bool kAll, int kVectors>
+template <bool kResidual, bool kAll, bool kWide, int kVectors>
 void requantize_pixels(const RequantizeBlock b) {  // by value: stores of bytes could change it otherwise
   const __mmask64 valid = b.channels >= 64 ? ~__mmask64{0} : (__mmask64{1} << b.channels) - 1;
   for (int64_t p = 0; p < b.pixels; ++p) {
@@ -327,7 +328,8 @@ void requantize_pixels(const RequantizeBlock b) {  // by value: stores of bytes 
     __m512i least = _mm512_set1_epi32(-1);
 #pragma GCC unroll 4
     for (int k = 0; k < kVectors; ++k) {
-      u[k] = requantize_vector<kResidual, kAll>(b, static_cast<__mmask16>(valid >> (16 * k)), 16 * k, acc, residual);
+      u[k] = requantize_vector<kResidual, kAll, kWide>(b, static_cast<__mmask16>(valid >> (16 * k)), 16 * k, acc,
+                                                       residual);
       least = _mm512_min_epu16(least, u[k]);
       u[k] = _mm512_srai_epi32(u[k], kRequantizeBits);
     }
@@ -362,17 +364,17 @@ void requantize_pixels(const RequantizeBlock b) {  // by value: stores of bytes 
   }
 }
 
-template <bool kResidual>
+template <bool kResidual, bool kWide>
 void requantize_rows(const RequantizeBlock& b) {
-  if (b.channels == 64) return requantize_pixels<kResidual, true, 4>(b);
-  if (b.channels == 32) return requantize_pixels<kResidual, true, 2>(b);
-  if (b.channels == 16) return requantize_pixels<kResidual, true, 1>(b);
-  if (b.channels > 32) return requantize_pixels<kResidual, false, 4>(b);
-  if (b.channels > 16) return requantize_pixels<kResidual, false, 2>(b);
-  requantize_pixels<kResidual, false, 1>(b);
+  if (b.channels == 64) return requantize_pixels<kResidual, true, kWide, 4>(b);
+  if (b.channels == 32) return requantize_pixels<kResidual, true, kWide, 2>(b);
+  if (b.channels == 16) return requantize_pixels<kResidual, true, kWide, 1>(b);
+  if (b.channels > 32) return requantize_pixels<kResidual, false, kWide, 4>(b);
+  if (b.channels > 16) return requantize_pixels<kResidual, false, kWide, 2>(b);
+  requantize_pixels<kResidual, false, kWide, 1>(b);
 }
 #else
-template <bool kResidual>
+template <bool kResidual, bool kWide>
 void requantize_rows(const RequantizeBlock& b) {
   int8_t results[64];
   for (int64_t p = 0; p < b.pixels; ++p) {
@@ -382,6 +384,7 @@ void requantize_rows(const RequantizeBlock& b) {
     for (int64_t c = 0; c < b.channels; ++c) {
       float z = static_cast<float>(acc[c] + b.bias[c]) * b.factor[c] + b.constant;
       if constexpr (kResidual) z += static_cast<float>(residual[c] + b.residual_offset) * b.residual_factor;
+      if constexpr (kWide) z = z < -kFarthest ? -kFarthest : z > kFarthest ? kFarthest : z;
       const auto u = static_cast<int32_t>(z);
       const int32_t fraction = u & ((1 << kRequantizeBits) - 1);
       least = fraction < least ? fraction : least;
@@ -423,9 +426,9 @@ void requantize_table(const RequantizeBlock& b, uint32_t limit, uint32_t* index)
 
 void requantize_block(const RequantizeBlock& b) {
   if (b.residual == nullptr) {
-    requantize_rows<false>(b);
+    b.wide ? requantize_rows<false, true>(b) : requantize_rows<false, false>(b);
   } else {
-    requantize_rows<true>(b);
+    b.wide ? requantize_rows<true, true>(b) : requantize_rows<true, false>(b);
   }
 }
 
