@@ -10,44 +10,83 @@
 namespace openrknn::cpu {
 namespace {
 
-// One axis at a time: `from` is outer x in x inner, `to` outer x out x inner. Taps are added in their order.
+// Taps are added in their order; those behind the first that weigh nothing are left out.
+void interpolate_line(const float* from, float* to, const ResizeTaps& taps, int64_t count) {
+  const int64_t* index = taps.indices.data();
+  const float* weight = taps.weights.data();
+  if (taps.taps == 2) {
+    for (int64_t i = 0; i < count; ++i, index += 2, weight += 2) {
+      const float first = weight[0] * from[index[0]];
+      to[i] = weight[1] != 0.0F ? first + weight[1] * from[index[1]] : first;
+    }
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i, index += taps.taps, weight += taps.taps) {
+    float sum = weight[0] * from[index[0]];
+    for (int64_t k = 1; k < taps.taps; ++k) {
+      if (weight[k] != 0.0F) sum += weight[k] * from[index[k]];
+    }
+    to[i] = sum;
+  }
+}
+
+// The same for rows of `inner` elements: result row r.
+void interpolate_row(const float* from, float* to, const ResizeTaps& taps, int64_t r, int64_t inner) {
+  const int64_t* index = taps.indices.data() + r * taps.taps;
+  const float* weight = taps.weights.data() + r * taps.taps;
+  for (int64_t k = 0; k < taps.taps; ++k) {
+    const float w = weight[k];
+    const float* row = from + index[k] * inner;
+    if (k == 0) {
+      for (int64_t i = 0; i < inner; ++i) to[i] = w * row[i];
+    } else if (w != 0.0F) {
+      for (int64_t i = 0; i < inner; ++i) to[i] += w * row[i];
+    }
+  }
+}
+
+// One axis at a time: `from` is outer x in x inner, `to` outer x out x inner.
 void interpolate_axis(const float* from, float* to, int64_t outer, const ResizeAxis& axis, int64_t inner,
                       const ResizeTaps& taps) {
-  const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(inner * taps.taps, 1));
-  parallel_for(outer * axis.out, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const int64_t* index = taps.indices.data() + r % axis.out * taps.taps;
-      const float* weight = taps.weights.data() + r % axis.out * taps.taps;
-      const float* source = from + r / axis.out * axis.in * inner;
-      float* target = to + r * inner;
-      for (int64_t k = 0; k < taps.taps; ++k) {
-        const float w = weight[k];
-        const float* row = source + index[k] * inner;
-        if (k == 0) {
-          for (int64_t i = 0; i < inner; ++i) target[i] = w * row[i];
-        } else if (w != 0.0F) {
-          for (int64_t i = 0; i < inner; ++i) target[i] += w * row[i];
-        }
-      }
-    }
+  const auto grain = [&](int64_t values) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(values, 1)); };
+  if (inner == 1) {
+    return parallel_for(outer, grain(axis.out * taps.taps), [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) interpolate_line(from + o * axis.in, to + o * axis.out, taps, axis.out);
+    });
+  }
+  parallel_for(outer * axis.out, grain(inner * taps.taps), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r)
+      interpolate_row(from + r / axis.out * axis.in * inner, to + r * inner, taps, r % axis.out, inner);
   });
 }
 
 Status interpolate(const TensorView& in, const ResizeSettings& settings, const ResizePlan& plan, float* out) {
-  Tensor current = Tensor::copy_of(in);
   Shape shape = in.shape;
+  int last = -1;
   for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (plan.axes[static_cast<size_t>(axis)].changes()) last = axis;
+  }
+  if (last < 0) {
+    if (in.elements() > 0) std::memcpy(out, in.data, static_cast<size_t>(in.elements()) * sizeof(float));
+    return {};
+  }
+  Tensor current;
+  const float* from = in.as<float>().data();
+  for (int axis = 0; axis <= last; ++axis) {
     const ResizeAxis& a = plan.axes[static_cast<size_t>(axis)];
     if (!a.changes()) continue;
     const int64_t outer = shape.elements(0, axis);
     const int64_t inner = shape.elements(axis + 1, shape.rank());
     shape.set(axis, a.out);
-    OPENRKNN_TRY(Tensor next, Tensor::make(DType::kFloat32, shape));
-    interpolate_axis(current.as<float>().data(), next.mutable_as<float>().data(), outer, a, inner,
-                     interpolation_taps(settings, a));
+    Tensor next;
+    if (axis < last) {
+      OPENRKNN_TRY(next, Tensor::make(DType::kFloat32, shape));
+    }
+    float* to = axis < last ? next.mutable_as<float>().data() : out;
+    interpolate_axis(from, to, outer, a, inner, interpolation_taps(settings, a));
     current = std::move(next);
+    from = to;
   }
-  if (current.bytes() > 0) std::memcpy(out, current.data(), current.bytes());
   return {};
 }
 
