@@ -132,7 +132,8 @@ class ConvRunner final : public Runner {
 
  private:
   bool depthwise() const { return conv_.mode == model::ConvMode::kDepthwise; }
-  Constants constants(std::span<const std::byte> packed, int64_t first, int64_t channel, int64_t channels) const;
+  Constants constants(std::span<const std::byte> packed, int64_t first, int64_t channel, int64_t channels,
+                      bool strict) const;
   bool parts_in_phases() const;
   bool make_phase(const std::vector<std::byte>& weights, const Pair& first, Phase& phase) const;
   void prepare();
@@ -142,7 +143,7 @@ class ConvRunner final : public Runner {
   npu::ChannelStage channel_stage(const Constants& k) const;
   npu::Requantizer requantizer(const Constants& k, std::span<const std::byte> weights) const;
   void read_params(Constants& k) const;
-  void pack(std::span<const std::byte> weights, Constants& k) const;
+  void pack(std::span<const std::byte> weights, bool strict, Constants& k) const;
   void finish_integer(const Target& target, const Part& part, const npu::AccumulatorBlock<int32_t>& block,
                       const Constants& k) const;
   void finish_half(const Target& target, const Part& part, const npu::AccumulatorBlock<float>& block,
@@ -232,7 +233,7 @@ void ConvRunner::read_params(Constants& k) const {
 }
 
 // `weights`: plain ones in the order of the kernels.
-void ConvRunner::pack(std::span<const std::byte> weights, Constants& k) const {
+void ConvRunner::pack(std::span<const std::byte> weights, bool strict, Constants& k) const {
   const npu::ConvShape s = shape(k);
   if (!integer_) {
     const auto* w = reinterpret_cast<const uint16_t*>(weights.data());
@@ -250,19 +251,27 @@ void ConvRunner::pack(std::span<const std::byte> weights, Constants& k) const {
   k.sums = !zeros && !folds;
   const int32_t* minus_zero = zeros || !folds ? nullptr : zero.data();
   const auto* w = reinterpret_cast<const int8_t*>(weights.data());
-  k.filters = depthwise() ? npu::pack_depthwise_s8(s, w, minus_zero) : npu::pack_conv_s8(s, w, minus_zero);
+  // Strict mode is the reference: it sums directly.
+  const model::Cube& y = program_.tensor(task_.outputs[0]).cube;
+  if (depthwise()) {
+    k.filters = npu::pack_depthwise_s8(s, w, minus_zero);
+  } else if (strict || k.sums || conv_.transposed) {
+    k.filters = npu::pack_conv_s8(s, w, minus_zero);
+  } else {
+    k.filters = npu::pack_fastest_conv_s8(s, w, minus_zero, y.h, y.w);
+  }
   k.requantizer = requantizer(k, weights);
 }
 
-Constants ConvRunner::constants(std::span<const std::byte> packed, int64_t first, int64_t channel,
-                                int64_t channels) const {
+Constants ConvRunner::constants(std::span<const std::byte> packed, int64_t first, int64_t channel, int64_t channels,
+                                bool strict) const {
   Constants k;
   k.channel = channel;
   k.channels = channels;
   k.windows = windows_of(conv_);
   const auto weights = model::unpack_weights_taps_first(conv_, packed, channel, channels, first);
   read_params(k);
-  pack(weights, k);
+  pack(weights, strict, k);
   return k;
 }
 
@@ -348,7 +357,7 @@ bool ConvRunner::make_phase(const std::vector<std::byte>& weights, const Pair& f
     if (bias < INT32_MIN || bias > INT32_MAX) return false;
     k.params.bias[c] = static_cast<int32_t>(bias);
   }
-  pack(met, k);
+  pack(met, false, k);
   return true;
 }
 
@@ -368,7 +377,7 @@ void ConvRunner::prepare() {
     if (all) return;
     phases_.clear();
   }
-  phases_.push_back({{0, 0}, constants(program_.blob(conv_.weights), 0, 0, conv_.out_channels)});
+  phases_.push_back({{0, 0}, constants(program_.blob(conv_.weights), 0, 0, conv_.out_channels, false)});
 }
 
 npu::ChannelStage ConvRunner::channel_stage(const Constants& k) const {
@@ -546,7 +555,7 @@ Status ConvRunner::run_tile(const Context& context, const model::Tile& t) const 
     gather(x, {t.n, t.ih + h, t.iw, t.iws, channel, channels}, window.at(0, h, 0), channels);
   const auto packed = program_.blob(conv_.weights).subspan(static_cast<size_t>(offset), static_cast<size_t>(size));
   const int64_t group = depthwise() ? conv_.channel_group : conv_.kernel_group;
-  const Constants k = constants(packed, t.oc / group * group, t.oc, t.ocs);
+  const Constants k = constants(packed, t.oc / group * group, t.oc, t.ocs, true);
   const OutputPart part{t.n, t.oh, t.ohs, t.ow, t.ows};
   compute(context, {&window, 0, t.ih, t.iw, t.ihs, t.iws}, y, residual, part, k);
   return {};

@@ -39,17 +39,29 @@ struct alignas(64) CacheLine {
 
 struct ConvKernels;
 
+// Transformed weights of winograd.hpp.
+struct WinogradFilters {
+  const ConvKernels* kernels = nullptr;
+  std::vector<CacheLine> packed;  // [panel][point][pair of channels][lane]
+  bool empty() const { return packed.empty(); }
+};
+
 // int8 filters in the order of the loops in force.
 struct IntegerFilters {
   const ConvKernels* kernels = nullptr;  // whose order it is
   std::vector<CacheLine> packed;         // panels; depthwise: see conv_blocks.hpp, or empty
   std::vector<int32_t> wide;             // depthwise: [tap][channel], zero points folded in
+  WinogradFilters winograd;              // instead of `packed`
   std::vector<int32_t> sum_factors;      // direct: what the window's sum counts, by channel; empty: not
   bool current() const;                  // packed, and for the loops in force
 };
 // Direct weights [oc][kh][kw][in_channels], depthwise ones [kh][kw][channels]. minus_zero: B of each output channel, so
 // that the weights count as w + B; nullptr: as they are.
 IntegerFilters pack_conv_s8(const ConvShape& shape, const int8_t* weights, const int32_t* minus_zero);
+// The same, in Winograd's form where that is faster for a whole result of out_h x out_w (|w + B| <= 256); conv_s8 must
+// not be asked for sums then.
+IntegerFilters pack_fastest_conv_s8(const ConvShape& shape, const int8_t* weights, const int32_t* minus_zero,
+                                    int64_t out_h, int64_t out_w);
 IntegerFilters pack_depthwise_s8(const ConvShape& shape, const int8_t* weights, const int32_t* minus_zero);
 
 // Integer products: accumulators = sum x * (w + B), exact while they fit int32 (without B: below 2^17 products). With

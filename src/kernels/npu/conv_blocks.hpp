@@ -72,6 +72,29 @@ struct DepthwiseRow {
 constexpr int64_t kTapGroup = 4;
 constexpr int64_t kDepthwiseSlack = 64;  // floats that depthwise_f16 may read and write behind its arrays
 
+// Winograd's F(4x4, 3x3): 36 points of a tile of 6x6 pixels give 4x4 results.
+constexpr int64_t kWinogradPoints = 36;
+// A run of tiles times one or two panels of lanes: sums[point][tile][panel][lane] over the channels.
+struct WinogradBlock {
+  const int16_t* input;  // [point][tile][channel]
+  int64_t plane, tile_step;
+  int64_t tiles, groups;   // groups: pairs of channels
+  const uint8_t* weights;  // of the first panel: [point][group][lane][2 int16]
+  int64_t panels, panel_bytes;
+  int32_t* sums;
+  int64_t sum_plane;
+};
+
+struct WinogradKernels {
+  int lanes;
+  void (*input)(const int8_t* x, const int64_t* rows, const int64_t* columns, int64_t channels, int16_t* to,
+                int64_t plane);
+  void (*products)(const WinogradBlock&);
+  void (*output)(const int32_t* sums, int64_t plane, int64_t channels, int32_t* y, int64_t row_step,
+                 int64_t pixel_step);
+};
+constexpr int64_t kWinogradPad = 32;  // channels of a tile are padded to whole vectors of so many int16
+
 struct ConvKernels {
   int integer_lanes;   // output channels a panel
   int integer_panels;  // panels that one call does best
@@ -88,6 +111,7 @@ struct ConvKernels {
   void (*half_slab)(int64_t pixels, int64_t step, const HalfGroup* groups, int64_t count, const uint16_t* x,
                     double* values, HalfStats* stats);
   void (*depthwise_f16)(const DepthwiseRow&, const float* x, const float* w, float* y);
+  WinogradKernels winograd;
 };
 
 extern const ConvKernels kConvKernelsScalar;

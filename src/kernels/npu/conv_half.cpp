@@ -10,6 +10,7 @@
 #include "kernels/isa.hpp"
 #include "kernels/npu/conv_dispatch.hpp"
 #include "kernels/npu/elementwise.hpp"
+#include "kernels/npu/kept.hpp"
 
 namespace openrknn::npu {
 namespace {
@@ -74,32 +75,9 @@ HalfStats stats_of(const Range& range) {
   return {static_cast<uint8_t>(top - unit), static_cast<int8_t>(top)};
 }
 
-// Memory that a thread keeps from call to call: fresh pages cost as much as what is written to them. Taken away for as
-// long as it is in use, since a thread that waits may begin another call.
-class KeptDoubles {
- public:
-  explicit KeptDoubles(size_t count) : values_(std::move(kept())) {
-    if (values_.size() < count) values_.resize(count);
-  }
-  KeptDoubles(const KeptDoubles&) = delete;
-  KeptDoubles& operator=(const KeptDoubles&) = delete;
-  ~KeptDoubles() {
-    if (values_.size() > kept().size()) kept() = std::move(values_);
-  }
-  double* data() { return values_.data(); }
-  const double* data() const { return values_.data(); }
-
- private:
-  static std::vector<double>& kept() {
-    thread_local std::vector<double> values;
-    return values;
-  }
-  std::vector<double> values_;
-};
-
 struct WideSlab {
   explicit WideSlab(size_t count) : values(count) {}
-  KeptDoubles values;
+  Kept<double> values;
   std::vector<HalfStats> stats;  // [pixel][chunk]
 };
 

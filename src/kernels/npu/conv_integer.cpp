@@ -6,6 +6,7 @@
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
 #include "kernels/npu/conv_dispatch.hpp"
+#include "kernels/npu/winograd.hpp"
 
 namespace openrknn::npu {
 namespace {
@@ -195,6 +196,14 @@ void depthwise_shared(const ConvKernels& kernels, DepthwiseRow row, const int8_t
 
 bool IntegerFilters::current() const { return kernels == &conv_kernels(); }
 
+IntegerFilters pack_fastest_conv_s8(const ConvShape& s, const int8_t* weights, const int32_t* minus_zero, int64_t out_h,
+                                    int64_t out_w) {
+  IntegerFilters filters;
+  filters.kernels = &conv_kernels();
+  if (winograd_refusal(s, out_h, out_w) == nullptr) filters.winograd = pack_winograd_s8(s, weights, minus_zero);
+  return filters.winograd.empty() ? pack_conv_s8(s, weights, minus_zero) : filters;
+}
+
 IntegerFilters pack_conv_s8(const ConvShape& s, const int8_t* weights, const int32_t* minus_zero) {
   IntegerFilters filters;
   filters.kernels = &conv_kernels();
@@ -229,6 +238,7 @@ IntegerFilters pack_depthwise_s8(const ConvShape& s, const int8_t* weights, cons
 
 void conv_s8(const ConvShape& s, const int8_t* input, const IntegerFilters& filters, bool sums,
              const AccumulatorSink<int32_t>& sink) {
+  if (!filters.winograd.empty()) return winograd_s8(s, input, filters.winograd, sink);
   const ConvKernels& kernels = *filters.kernels;
   const Slab slab = prepare_slab(s, input, kernels.integer_bytes);
   const std::vector<int64_t> windows = scaled(window_pixels(s), slab.pixel_bytes);

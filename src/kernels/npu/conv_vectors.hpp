@@ -38,10 +38,20 @@ struct Ints {
 #if defined(__AVX512VNNI__)
   static constexpr bool kBytes = true;
   Ints dot(Ints w, Ints x) const { return {_mm512_dpbusd_epi32(v, w.v, x.v)}; }
+  Ints dot_pairs(Ints w, Ints x) const { return {_mm512_dpwssd_epi32(v, w.v, x.v)}; }
 #else
   static constexpr bool kBytes = false;
-  Ints dot(Ints w, Ints x) const { return {_mm512_add_epi32(v, _mm512_madd_epi16(w.v, x.v))}; }
+  Ints dot(Ints w, Ints x) const { return dot_pairs(w, x); }
+  Ints dot_pairs(Ints w, Ints x) const { return {_mm512_add_epi32(v, _mm512_madd_epi16(w.v, x.v))}; }
 #endif
+  template <int kBits>
+  Ints left() const {
+    return {_mm512_slli_epi32(v, kBits)};
+  }
+  template <int kBits>
+  Ints right() const {
+    return {_mm512_srai_epi32(v, kBits)};
+  }
   static constexpr int kSumBytes = 32;
   static Ints sum_s8(const int8_t* p) {  // any lanes whose total is the sum of kSumBytes values
     const __m512i wide = _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
@@ -73,7 +83,16 @@ struct Ints {
   Ints operator-(Ints o) const { return {_mm256_sub_epi32(v, o.v)}; }
   Ints operator*(Ints o) const { return {_mm256_mullo_epi32(v, o.v)}; }
   Ints times(Ints o) const { return *this * o; }
-  Ints dot(Ints w, Ints x) const { return {_mm256_add_epi32(v, _mm256_madd_epi16(w.v, x.v))}; }
+  Ints dot(Ints w, Ints x) const { return dot_pairs(w, x); }
+  Ints dot_pairs(Ints w, Ints x) const { return {_mm256_add_epi32(v, _mm256_madd_epi16(w.v, x.v))}; }
+  template <int kBits>
+  Ints left() const {
+    return {_mm256_slli_epi32(v, kBits)};
+  }
+  template <int kBits>
+  Ints right() const {
+    return {_mm256_srai_epi32(v, kBits)};
+  }
   static constexpr int kSumBytes = 16;
   static Ints sum_s8(const int8_t* p) {
     const __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
@@ -109,7 +128,16 @@ struct Ints {
     const __m128i even = _mm_mul_epu32(v, o.v), odd = _mm_mul_epu32(_mm_srli_epi64(v, 32), _mm_srli_epi64(o.v, 32));
     return {_mm_unpacklo_epi32(_mm_shuffle_epi32(even, 0x08), _mm_shuffle_epi32(odd, 0x08))};
   }
-  Ints dot(Ints w, Ints x) const { return {_mm_add_epi32(v, _mm_madd_epi16(w.v, x.v))}; }
+  Ints dot(Ints w, Ints x) const { return dot_pairs(w, x); }
+  Ints dot_pairs(Ints w, Ints x) const { return {_mm_add_epi32(v, _mm_madd_epi16(w.v, x.v))}; }
+  template <int kBits>
+  Ints left() const {
+    return {_mm_slli_epi32(v, kBits)};
+  }
+  template <int kBits>
+  Ints right() const {
+    return {_mm_srai_epi32(v, kBits)};
+  }
   static constexpr int kSumBytes = 8;
   static Ints sum_s8(const int8_t* p) {
     const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
@@ -145,14 +173,103 @@ struct Ints {
   static int32x4_t pairs(int16x8_t a, int16x8_t b) {
     return vpaddq_s32(vmull_s16(vget_low_s16(a), vget_low_s16(b)), vmull_high_s16(a, b));
   }
-  Ints dot(Ints w, Ints x) const {
+  Ints dot(Ints w, Ints x) const { return dot_pairs(w, x); }
+  Ints dot_pairs(Ints w, Ints x) const {
     return {vaddq_s32(v, pairs(vreinterpretq_s16_s32(w.v), vreinterpretq_s16_s32(x.v)))};
+  }
+  template <int kBits>
+  Ints left() const {
+    return {vshlq_n_s32(v, kBits)};
+  }
+  template <int kBits>
+  Ints right() const {
+    return {vshrq_n_s32(v, kBits)};
   }
   static constexpr int kSumBytes = 8;
   static Ints sum_s8(const int8_t* p) { return {pairs(vmovl_s8(vld1_s8(p)), vdupq_n_s16(1))}; }
 };
 #else
 #error "conv_vectors.hpp: add the vector operations of this processor"
+#endif
+
+// Vectors of int16, modulo 2^16.
+#if defined(__AVX512BW__)
+struct Shorts {
+  static constexpr int kLanes = 32;
+  __m512i v;
+  static Shorts load_s8(const int8_t* p) {
+    return {_mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+  }
+  static Shorts load_s8(const int8_t* p, int64_t n) {  // zeros behind the first n < kLanes
+    return {_mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8((1U << n) - 1, p))};
+  }
+  void store(int16_t* p) const { _mm512_storeu_si512(p, v); }
+  Shorts operator+(Shorts o) const { return {_mm512_add_epi16(v, o.v)}; }
+  Shorts operator-(Shorts o) const { return {_mm512_sub_epi16(v, o.v)}; }
+  template <int kBits>
+  Shorts left() const {
+    return {_mm512_slli_epi16(v, kBits)};
+  }
+};
+#elif defined(__AVX2__)
+struct Shorts {
+  static constexpr int kLanes = 16;
+  __m256i v;
+  static Shorts load_s8(const int8_t* p) {
+    return {_mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+  }
+  static Shorts load_s8(const int8_t* p, int64_t n) {
+    int8_t bytes[kLanes] = {};
+    memcpy(bytes, p, static_cast<size_t>(n));
+    return load_s8(bytes);
+  }
+  void store(int16_t* p) const { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+  Shorts operator+(Shorts o) const { return {_mm256_add_epi16(v, o.v)}; }
+  Shorts operator-(Shorts o) const { return {_mm256_sub_epi16(v, o.v)}; }
+  template <int kBits>
+  Shorts left() const {
+    return {_mm256_slli_epi16(v, kBits)};
+  }
+};
+#elif defined(__SSE2__)
+struct Shorts {
+  static constexpr int kLanes = 8;
+  __m128i v;
+  static Shorts load_s8(const int8_t* p) {
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+    return {_mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8)};
+  }
+  static Shorts load_s8(const int8_t* p, int64_t n) {
+    int8_t bytes[kLanes] = {};
+    memcpy(bytes, p, static_cast<size_t>(n));
+    return load_s8(bytes);
+  }
+  void store(int16_t* p) const { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v); }
+  Shorts operator+(Shorts o) const { return {_mm_add_epi16(v, o.v)}; }
+  Shorts operator-(Shorts o) const { return {_mm_sub_epi16(v, o.v)}; }
+  template <int kBits>
+  Shorts left() const {
+    return {_mm_slli_epi16(v, kBits)};
+  }
+};
+#elif defined(__ARM_NEON)
+struct Shorts {
+  static constexpr int kLanes = 8;
+  int16x8_t v;
+  static Shorts load_s8(const int8_t* p) { return {vmovl_s8(vld1_s8(p))}; }
+  static Shorts load_s8(const int8_t* p, int64_t n) {
+    int8_t bytes[kLanes] = {};
+    memcpy(bytes, p, static_cast<size_t>(n));
+    return load_s8(bytes);
+  }
+  void store(int16_t* p) const { vst1q_s16(p, v); }
+  Shorts operator+(Shorts o) const { return {vaddq_s16(v, o.v)}; }
+  Shorts operator-(Shorts o) const { return {vsubq_s16(v, o.v)}; }
+  template <int kBits>
+  Shorts left() const {
+    return {vshlq_n_s16(v, kBits)};
+  }
+};
 #endif
 
 }  // namespace

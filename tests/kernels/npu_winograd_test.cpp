@@ -1,0 +1,148 @@
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "base/parallel.hpp"
+#include "kernels/isa.hpp"
+#include "kernels/npu/conv_dispatch.hpp"
+#include "kernels/npu/winograd.hpp"
+
+namespace openrknn::npu {
+namespace {
+
+struct Loops {
+  const char* name;
+  Isa isa;
+  bool vnni;
+};
+
+class NpuWinograd : public ::testing::TestWithParam<Loops> {
+ protected:
+  void SetUp() override {
+    if (!isa_supported(GetParam().isa)) GTEST_SKIP() << "this machine lacks " << GetParam().name;
+    force_isa(GetParam().isa);
+    allow_vnni(GetParam().vnni);
+    if (GetParam().vnni && !has_avx512_vnni()) GTEST_SKIP() << "this machine lacks AVX-512 VNNI";
+  }
+  void TearDown() override {
+    force_isa(before_);
+    allow_vnni(true);
+  }
+  Isa before_ = isa();
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, NpuWinograd,
+                         ::testing::Values(Loops{"scalar", Isa::kScalar, false}, Loops{"avx2", Isa::kAvx2, false},
+                                           Loops{"avx512", Isa::kAvx512, false}, Loops{"vnni", Isa::kAvx512, true}),
+                         [](const auto& loops) { return std::string(loops.param.name); });
+
+ConvShape shape_of(int64_t channels, int64_t in_channels, int64_t out_channels, int64_t out_h, int64_t out_w) {
+  ConvShape s{};
+  s.channels = channels;
+  s.in_channels = in_channels;
+  s.out_channels = out_channels;
+  s.out_h = out_h;
+  s.out_w = out_w;
+  s.in_h = out_h + 2;
+  s.in_w = out_w + 2;
+  s.kernel_h = s.kernel_w = 3;
+  s.stride_h = s.stride_w = s.dilation_h = s.dilation_w = 1;
+  return s;
+}
+
+// Sums of x * (w + zero) in 64 bits.
+std::vector<int32_t> sums_of(const ConvShape& s, const std::vector<int8_t>& x, const std::vector<int8_t>& w,
+                             const int32_t* zero) {
+  std::vector<int32_t> sums;
+  for (int64_t y = 0; y < s.out_h; ++y) {
+    for (int64_t column = 0; column < s.out_w; ++column) {
+      for (int64_t oc = 0; oc < s.out_channels; ++oc) {
+        int64_t sum = 0;
+        for (int64_t tap = 0; tap < 9; ++tap) {
+          const int8_t* from = x.data() + ((y + tap / 3) * s.in_w + column + tap % 3) * s.channels;
+          const int8_t* weights = w.data() + (oc * 9 + tap) * s.in_channels;
+          for (int64_t c = 0; c < s.in_channels; ++c)
+            sum += int64_t{from[c]} * (weights[c] + (zero == nullptr ? 0 : zero[oc]));
+        }
+        sums.push_back(static_cast<int32_t>(sum));
+      }
+    }
+  }
+  return sums;
+}
+
+void expect_exact(const ConvShape& s, const std::vector<int8_t>& x, const std::vector<int8_t>& w, const int32_t* zero) {
+  const WinogradFilters filters = pack_winograd_s8(s, w.data(), zero);
+  ASSERT_FALSE(filters.empty());
+  std::vector<int32_t> got(static_cast<size_t>(s.out_h * s.out_w * s.out_channels), 1 << 30);
+  winograd_s8(s, x.data(), filters, [&](const AccumulatorBlock<int32_t>& b) {
+    for (int64_t p = 0; p < b.pixels; ++p) {
+      for (int64_t c = 0; c < b.channels; ++c)
+        got[static_cast<size_t>((b.pixel + p) * s.out_channels + b.channel + c)] = b.values[p * b.channels + c];
+    }
+  });
+  ASSERT_EQ(got, sums_of(s, x, w, zero)) << s.in_channels << " to " << s.out_channels << " channels, " << s.out_h << "x"
+                                         << s.out_w;
+}
+
+int64_t pick(std::mt19937& rng, int64_t low, int64_t high) {
+  return low + static_cast<int64_t>(rng() % static_cast<uint64_t>(high - low + 1));
+}
+
+TEST_P(NpuWinograd, EqualsTheSums) {
+  std::mt19937 rng(5);
+  for (int round = 0; round < 120; ++round) {
+    const int64_t in_channels = pick(rng, 1, 100), channels = in_channels + (round % 3 == 0 ? pick(rng, 0, 5) : 0);
+    const ConvShape s = shape_of(channels, in_channels, pick(rng, 1, 70), pick(rng, 1, 18), pick(rng, 1, 30));
+    std::vector<int8_t> x(static_cast<size_t>(s.in_h * s.in_w * s.channels));
+    std::vector<int8_t> w(static_cast<size_t>(s.out_channels * 9 * s.in_channels));
+    for (auto& v : x) v = static_cast<int8_t>(rng());
+    for (auto& v : w) v = static_cast<int8_t>(round % 4 == 0 ? (rng() % 2 == 0 ? -128 : 127) : static_cast<int>(rng()));
+    std::vector<int32_t> zero;
+    for (int64_t oc = 0; oc < s.out_channels; ++oc) zero.push_back(static_cast<int32_t>(pick(rng, -128, 128)));
+    set_thread_count(round % 2 + 1);
+    ASSERT_NO_FATAL_FAILURE(expect_exact(s, x, w, round % 2 == 0 ? nullptr : zero.data()));
+  }
+  set_thread_count(0);
+}
+
+// 9 * 227 * 128 * 128 is the last multiple below 2^25.
+TEST_P(NpuWinograd, ExactUpToTheBoundAndRefusedBeyond) {
+  for (const int8_t value : {int8_t{-128}, int8_t{127}}) {
+    const ConvShape s = shape_of(227, 227, 17, 5, 6);
+    const std::vector<int8_t> x(static_cast<size_t>(s.in_h * s.in_w * s.channels), -128);
+    const std::vector<int8_t> w(static_cast<size_t>(s.out_channels * 9 * s.in_channels), value);
+    ASSERT_NO_FATAL_FAILURE(expect_exact(s, x, w, nullptr));
+  }
+  const ConvShape s = shape_of(228, 228, 2, 5, 6);
+  std::vector<int8_t> w(static_cast<size_t>(s.out_channels * 9 * s.in_channels), 1);
+  EXPECT_FALSE(pack_winograd_s8(s, w.data(), nullptr).empty());
+  std::fill(w.begin() + 9 * 228, w.end(), int8_t{-128});  // one channel is enough
+  EXPECT_TRUE(pack_winograd_s8(s, w.data(), nullptr).empty());
+}
+
+TEST(NpuWinogradChoice, SaysWhyNot) {
+  const auto refused = [](const ConvShape& s, int64_t h, int64_t w) {
+    const char* why = winograd_refusal(s, h, w);
+    return std::string(why == nullptr ? "" : why);
+  };
+  const ConvShape s = shape_of(64, 64, 64, 0, 0);
+  EXPECT_EQ(refused(s, 56, 56), "");
+  EXPECT_EQ(refused(s, 14, 14), "");
+  EXPECT_NE(refused(s, 7, 7).find("few tiles"), std::string::npos);
+  EXPECT_NE(refused(s, 1, 100).find("third of the tiles"), std::string::npos);
+  EXPECT_NE(refused(shape_of(16, 16, 64, 0, 0), 56, 56).find("few channels"), std::string::npos);
+  ConvShape changed = s;
+  changed.stride_w = 2;
+  EXPECT_NE(refused(changed, 56, 56).find("stride"), std::string::npos);
+  changed = s;
+  changed.dilation_h = 2;
+  EXPECT_NE(refused(changed, 56, 56).find("dilated"), std::string::npos);
+  changed = s;
+  changed.kernel_w = 1;
+  EXPECT_NE(refused(changed, 56, 56).find("not 3x3"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace openrknn::npu
