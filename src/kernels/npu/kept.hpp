@@ -7,8 +7,8 @@
 
 namespace openrknn::npu {
 
-// Room for `count` numbers of T with any values. It is taken from the thread for as long as it is in use, since a thread
-// that waits for others may begin another call.
+// Room for `count` numbers of T with any values. It is taken from the thread for as long as it is in use, since a
+// thread that waits for others may begin another call.
 template <typename T>
 class Kept {
  public:
