@@ -95,8 +95,9 @@ std::vector<int32_t> folded(const ConvShape& s, const std::vector<int8_t>& x, co
 
 std::vector<int32_t> random_zeros(std::mt19937& rng, int64_t n) {
   std::vector<int32_t> zero(static_cast<size_t>(n));
-  const bool small = rng() % 2 == 0;
-  for (int32_t& z : zero) z = static_cast<int32_t>(small ? pick(rng, -60, 60) : pick(rng, -128, 128));
+  const int64_t reach = rng() % 2 == 0 ? 60 : 128;
+  const bool rails = rng() % 4 == 0;  // one-sided filters: weights up to 255
+  for (int32_t& z : zero) z = static_cast<int32_t>(rails ? (rng() % 2 ? -128 : 128) : pick(rng, -reach, reach));
   return zero;
 }
 

@@ -102,9 +102,10 @@ struct ConvKernels {
   void (*integer)(const IntegerBlock&);
   void (*sum_pixels)(int64_t pixels, int64_t step, int64_t channels, const int8_t* x, int32_t* sums);
   void (*depthwise_s8)(const DepthwiseRow&, const int8_t* x, const int32_t* w, int32_t* y, int32_t* sums);
-  // At most 64 channels with x plus 128 as the unsigned bytes; nullptr: not here. Weights of a block: 64 starts (-128
-  // times the sum of the filter), then by groups of 4 taps two addends [group][addend][part][lane][4 taps], since w -
-  // zw needs 9 bits; starts and lanes in the order that interleaving the bytes of 4 taps twice leaves.
+  // At most 64 channels; nullptr: not here. Of a block first 64 bytes, by channel: the bits that turn x into an
+  // unsigned byte, x plus 128 or, with the filter negated, 127 less x. Then 64 starts, which take that away again, and
+  // by groups of 4 taps two addends [group][addend][part][lane][4 taps], since w - zw needs 9 bits; starts and lanes in
+  // the order that interleaving the bytes of 4 taps twice leaves.
   void (*depthwise_bytes)(const DepthwiseRow&, const int8_t* x, const uint8_t* w, int32_t* y);
   int half_channels;
   void (*half)(const HalfBlock&);

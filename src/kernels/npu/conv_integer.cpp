@@ -11,9 +11,10 @@
 namespace openrknn::npu {
 namespace {
 
-constexpr int64_t kPixelChunk = 96;     // of one piece of work
-constexpr int64_t kBlockChannels = 64;  // at most, of one block of accumulators
-constexpr int64_t kWeightOffset = 128;  // what makes int8 weights unsigned
+constexpr int64_t kPixelChunk = 96;                   // of one piece of work
+constexpr int64_t kBlockChannels = 64;                // at most, of one block of accumulators
+constexpr int64_t kWeightOffset = 128;                // what makes int8 weights unsigned
+constexpr int64_t kGrainProducts = int64_t{1} << 20;  // of one thread at least
 constexpr int64_t kGroupBytes = 4;
 constexpr int64_t kSlack = 4;  // bytes that the last group may read behind a slab
 
@@ -117,12 +118,27 @@ Panels panels_of(const ConvShape& s, const ConvKernels& kernels) {
   return {groups, ceil_div(s.out_channels, kernels.integer_lanes), taps * groups * kernels.integer_lanes * kGroupBytes};
 }
 
+// Bytes from the slab's start to the windows of pixels [first, first + n), counted row by row.
+void window_offsets(const ConvShape& s, int64_t pixel_bytes, int64_t first, int64_t n, int64_t* offsets) {
+  for (int64_t i = 0, y = first / s.out_w, x = first % s.out_w; i < n; ++y, x = 0) {
+    const int64_t* end = offsets + std::min(n, i + s.out_w - x);
+    const int64_t row = y * s.stride_h * s.in_w;
+    for (; offsets + i < end; ++i, ++x) offsets[i] = (row + x * s.stride_w) * pixel_bytes;
+  }
+}
+
 // Sums of x over each window, from sums over each pixel of the slab: along the rows, then down the columns.
 std::vector<int32_t> sum_windows(const ConvShape& s, const ConvKernels& kernels, const int8_t* input) {
   std::vector<int32_t> lines(static_cast<size_t>(s.in_h * s.out_w));
   parallel_for(s.in_h, std::max<int64_t>(1, 4096 / s.in_w), [&](int64_t first, int64_t last) {
-    std::vector<int32_t> pixels(static_cast<size_t>(s.in_w));
+    const bool direct = s.kernel_w == 1 && s.stride_w == 1 && s.in_w == s.out_w;
+    std::vector<int32_t> pixels(static_cast<size_t>(direct ? 0 : s.in_w));
     for (int64_t y = first; y < last; ++y) {
+      if (direct) {
+        kernels.sum_pixels(s.in_w, s.channels, s.in_channels, input + y * s.in_w * s.channels,
+                           lines.data() + y * s.out_w);
+        continue;
+      }
       kernels.sum_pixels(s.in_w, s.channels, s.in_channels, input + y * s.in_w * s.channels, pixels.data());
       int32_t* line = lines.data() + y * s.out_w;
       for (int64_t k = 0; k < s.kernel_w; ++k) {
@@ -147,7 +163,7 @@ std::vector<int32_t> sum_windows(const ConvShape& s, const ConvKernels& kernels,
 
 // ---- depthwise ----
 
-int64_t depthwise_lines(const ConvShape& s) { return kTapGroup * (2 * ceil_div(taps_of(s), kTapGroup) + 1); }
+int64_t depthwise_lines(const ConvShape& s) { return 1 + kTapGroup * (2 * ceil_div(taps_of(s), kTapGroup) + 1); }
 
 // Few channels leave lanes of a block empty; where they divide it, neighbouring pixels can fill it.
 bool pixels_share_block(int64_t channels) { return channels < kBlockChannels && kBlockChannels % channels == 0; }
@@ -163,18 +179,25 @@ bool interleave_depthwise(const ConvShape& s, IntegerFilters& filters) {
     const int64_t lane = i % kBlockChannels;
     // The order that two rounds of byte unpacking within 16 bytes leave.
     const int64_t part = lane % 16 / 4, at = lane / 16 * 4 + lane % 4;
+    const auto weight = [&](int64_t tap) { return filters.wide[static_cast<size_t>(tap * s.in_channels + c)]; };
+    int32_t largest = 0;
+    for (int64_t tap = 0; tap < taps; ++tap) largest = std::max(largest, weight(tap));
+    // 255 = 127 + 128 is too much for two bytes, but -255 is not.
+    const bool negate = largest > 2 * 127;
+    block[0].bytes[lane] = negate ? 0x7F : 0x80;
     int32_t sum = 0;
     for (int64_t tap = 0; tap < taps; ++tap) {
-      const int32_t w = filters.wide[static_cast<size_t>(tap * s.in_channels + c)];
+      const int32_t w = negate ? -weight(tap) : weight(tap);
       const int32_t first = std::clamp(w, -128, 127), second = w - first;
       if (second < -128 || second > 127) return false;
       sum += w;
-      CacheLine* group = block + kTapGroup + tap / kTapGroup * 2 * kTapGroup + part;
+      CacheLine* group = block + 1 + kTapGroup + tap / kTapGroup * 2 * kTapGroup + part;
       group[0].bytes[at * 4 + tap % kTapGroup] = static_cast<uint8_t>(first);
       group[kTapGroup].bytes[at * 4 + tap % kTapGroup] = static_cast<uint8_t>(second);
     }
-    const auto start = static_cast<int32_t>(-kWeightOffset * sum);
-    std::memcpy(block[part].bytes + at * 4, &start, sizeof start);
+    // x = (x ^ 0x80) - 128 = 127 - (x ^ 0x7F)
+    const auto start = static_cast<int32_t>((negate ? -127 : -kWeightOffset) * sum);
+    std::memcpy(block[1 + part].bytes + at * 4, &start, sizeof start);
   }
   return true;
 }
@@ -241,11 +264,10 @@ void conv_s8(const ConvShape& s, const int8_t* input, const IntegerFilters& filt
   if (!filters.winograd.empty()) return winograd_s8(s, input, filters.winograd, sink);
   const ConvKernels& kernels = *filters.kernels;
   const Slab slab = prepare_slab(s, input, kernels.integer_bytes);
-  const std::vector<int64_t> windows = scaled(window_pixels(s), slab.pixel_bytes);
   ConvShape loops = s;
   if (joins_columns(s)) loops.kernel_w = 1;
   const std::vector<int64_t> taps = scaled(tap_pixels(loops), slab.pixel_bytes);
-  const auto pixels = static_cast<int64_t>(windows.size());
+  const int64_t pixels = s.out_h * s.out_w;
   const bool subtracts = !filters.sum_factors.empty();
   std::vector<int32_t> window_sums;
   if (sums || subtracts) window_sums = sum_windows(s, kernels, input);
@@ -254,15 +276,19 @@ void conv_s8(const ConvShape& s, const int8_t* input, const IntegerFilters& filt
   const auto* packed = reinterpret_cast<const uint8_t*>(filters.packed.data());
   const int64_t chunks = ceil_div(pixels, kPixelChunk), runs = ceil_div(panels.count, kernels.integer_panels);
   const int64_t run_channels = int64_t{kernels.integer_panels} * kernels.integer_lanes;
-  parallel_for(runs * chunks, 1, [&](int64_t first, int64_t last) {
+  const int64_t chunk_products = kPixelChunk * run_channels * panels.groups * static_cast<int64_t>(taps.size()) * 4;
+  const int64_t grain = std::max<int64_t>(1, kGrainProducts / chunk_products);
+  parallel_for(runs * chunks, grain, [&](int64_t first, int64_t last) {
     alignas(64) int32_t accumulators[kPixelChunk * kBlockChannels];
+    int64_t windows[kPixelChunk];
     for (int64_t i = first; i < last; ++i) {
       const int64_t panel = i / chunks * kernels.integer_panels, pixel = i % chunks * kPixelChunk;
       const int64_t channel = panel * kernels.integer_lanes;
       IntegerBlock block{};
       block.input = slab.data;
-      block.pixel_offset = windows.data() + pixel;
+      block.pixel_offset = windows;
       block.pixels = std::min(kPixelChunk, pixels - pixel);
+      window_offsets(s, slab.pixel_bytes, pixel, block.pixels, windows);
       block.tap_offset = taps.data();
       block.taps = static_cast<int64_t>(taps.size());
       block.groups = panels.groups;

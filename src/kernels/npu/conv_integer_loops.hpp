@@ -93,11 +93,45 @@ void sum_small_pixels(int64_t pixels, const int8_t* x, int32_t* sums) {
   }
 }
 
+#if defined(__AVX512VNNI__)
+// Sums of a pixel's bytes, still in 16 lanes.
+inline __m512i sum_bytes(int64_t channels, const int8_t* x) {
+  const __m512i ones = _mm512_set1_epi8(1);
+  __m512i total = _mm512_setzero_si512();
+  int64_t c = 0;
+  for (; c + 64 <= channels; c += 64) total = _mm512_dpbusd_epi32(total, ones, _mm512_loadu_si512(x + c));
+  if (c == channels) return total;
+  const __mmask64 valid = (__mmask64{1} << (channels - c)) - 1;
+  return _mm512_dpbusd_epi32(total, ones, _mm512_maskz_loadu_epi8(valid, x + c));
+}
+
+// Lanes of a and of b added in pairs, side by side.
+inline __m512i add_lanes(__m512i a, __m512i b) {
+  return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+}
+
+// Four pixels at a time; returns how many are done.
+int64_t sum_four_pixels(int64_t pixels, int64_t step, int64_t channels, const int8_t* x, int32_t* sums) {
+  int64_t p = 0;
+  for (; p + 4 <= pixels; p += 4, x += 4 * step) {
+    const __m512i ab = add_lanes(sum_bytes(channels, x), sum_bytes(channels, x + step));
+    const __m512i cd = add_lanes(sum_bytes(channels, x + 2 * step), sum_bytes(channels, x + 3 * step));
+    const __m512i all = _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
+    const __m256i half = _mm256_add_epi32(_mm512_castsi512_si256(all), _mm512_extracti64x4_epi64(all, 1));
+    const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(sums + p), four);
+  }
+  return p;
+}
+#else
+int64_t sum_four_pixels(int64_t, int64_t, int64_t, const int8_t*, int32_t*) { return 0; }
+#endif
+
 void sum_pixels(int64_t pixels, int64_t step, int64_t channels, const int8_t* x, int32_t* sums) {
   if (step == channels && channels == 1) return sum_small_pixels<1>(pixels, x, sums);
   if (step == channels && channels == 3) return sum_small_pixels<3>(pixels, x, sums);
   if (step == channels && channels == 4) return sum_small_pixels<4>(pixels, x, sums);
-  for (int64_t p = 0; p < pixels; ++p) {
+  for (int64_t p = sum_four_pixels(pixels, step, channels, x, sums); p < pixels; ++p) {
     const int8_t* from = x + p * step;
     Ints total = Ints::zero();
     int64_t c = 0;
@@ -168,18 +202,19 @@ void depthwise_s8_row(const DepthwiseRow& row, const int8_t* x, const int32_t* w
 
 #if defined(__AVX512VNNI__)
 // 64 bytes of a tap, or as many as there are channels.
-inline __m512i load_tap(__mmask64 valid, const int8_t* p) {
-  return _mm512_xor_si512(_mm512_maskz_loadu_epi8(valid, p), _mm512_set1_epi8(-128));
+inline __m512i load_tap(__mmask64 valid, __m512i flips, const int8_t* p) {
+  return _mm512_xor_si512(_mm512_maskz_loadu_epi8(valid, p), flips);
 }
 
 // The bytes of 4 taps side by side, in 4 parts of 16 channels.
-inline void interleave_taps(const DepthwiseRow& row, __mmask64 valid, const int8_t* x, int64_t tap, __m512i* parts) {
+inline void interleave_taps(const DepthwiseRow& row, __mmask64 valid, __m512i flips, const int8_t* x, int64_t tap,
+                            __m512i* parts) {
   const int64_t left = row.taps - tap;
   const __m512i zero = _mm512_setzero_si512();
-  const __m512i a = load_tap(valid, x + row.tap_offset[tap]);
-  const __m512i b = left > 1 ? load_tap(valid, x + row.tap_offset[tap + 1]) : zero;
-  const __m512i c = left > 2 ? load_tap(valid, x + row.tap_offset[tap + 2]) : zero;
-  const __m512i d = left > 3 ? load_tap(valid, x + row.tap_offset[tap + 3]) : zero;
+  const __m512i a = load_tap(valid, flips, x + row.tap_offset[tap]);
+  const __m512i b = left > 1 ? load_tap(valid, flips, x + row.tap_offset[tap + 1]) : zero;
+  const __m512i c = left > 2 ? load_tap(valid, flips, x + row.tap_offset[tap + 2]) : zero;
+  const __m512i d = left > 3 ? load_tap(valid, flips, x + row.tap_offset[tap + 3]) : zero;
   const __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
   const __m512i cd_low = _mm512_unpacklo_epi8(c, d), cd_high = _mm512_unpackhi_epi8(c, d);
   parts[0] = _mm512_unpacklo_epi16(ab_low, cd_low);
@@ -212,6 +247,8 @@ template <int kPixels>
 void depthwise_bytes_pixels(const DepthwiseRow& row, __mmask64 valid, const int8_t* x, const uint8_t* weights,
                             int32_t* y) {
   __m512i sum[kPixels][kTapGroup], more[kPixels][kTapGroup];
+  const __m512i flips = _mm512_load_si512(weights);
+  weights += 64;
 #pragma GCC unroll 4
   for (int k = 0; k < kTapGroup; ++k) {
     const __m512i start = _mm512_load_si512(weights + k * 64);
@@ -225,7 +262,7 @@ void depthwise_bytes_pixels(const DepthwiseRow& row, __mmask64 valid, const int8
   for (int64_t tap = 0; tap < row.taps; tap += kTapGroup, weights += 2 * kTapGroup * 64) {
     __m512i parts[kPixels][kTapGroup];
 #pragma GCC unroll 2
-    for (int p = 0; p < kPixels; ++p) interleave_taps(row, valid, x + p * row.pixel_step, tap, parts[p]);
+    for (int p = 0; p < kPixels; ++p) interleave_taps(row, valid, flips, x + p * row.pixel_step, tap, parts[p]);
 #pragma GCC unroll 4
     for (int k = 0; k < kTapGroup; ++k) {
       const __m512i first = _mm512_load_si512(weights + k * 64);
