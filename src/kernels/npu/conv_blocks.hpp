@@ -20,8 +20,11 @@ struct IntegerBlock {
   int64_t out_channels;    // valid ones from the first panel on
   int32_t* output;         // [pixel][out_stride]
   int64_t out_stride;
-  const int32_t* sums;     // less sums[pixel] * factors[channel]; nullptr: none
-  const int32_t* factors;  // of the first panel on, whole panels
+  // Less sums[pixel] * factors[channel], whole panels; nullptr: none. `pairs`: each as two int16, of which the sums'
+  // add up to the sum and the factors' are both the negative factor.
+  const int32_t* sums;
+  const int32_t* factors;
+  bool pairs;
 };
 
 // The groups of one pixel: [first, first + n) channels, none across a slice.

@@ -127,6 +127,13 @@ void window_offsets(const ConvShape& s, int64_t pixel_bytes, int64_t first, int6
   }
 }
 
+// Whether two int16 hold any window's sum.
+bool sums_fit_pairs(const ConvShape& s) { return taps_of(s) * s.in_channels * 128 <= 2 * INT16_MAX; }
+
+int32_t pair_of(int32_t low, int32_t high) {
+  return static_cast<int32_t>((static_cast<uint32_t>(low) & 0xFFFFU) | static_cast<uint32_t>(high) << 16);
+}
+
 // Sums of x over each window, from sums over each pixel of the slab: along the rows, then down the columns.
 std::vector<int32_t> sum_windows(const ConvShape& s, const ConvKernels& kernels, const int8_t* input) {
   std::vector<int32_t> lines(static_cast<size_t>(s.in_h * s.out_w));
@@ -244,8 +251,9 @@ IntegerFilters pack_conv_s8(const ConvShape& s, const int8_t* weights, const int
   // Unsigned weights add 128 times the window's sum.
   filters.sum_factors.resize(static_cast<size_t>(panels.count * kernels.integer_lanes));
   for (int64_t oc = 0; oc < s.out_channels; ++oc) {
-    filters.sum_factors[static_cast<size_t>(oc)] = static_cast<int32_t>((kernels.integer_bytes ? kWeightOffset : 0) -
-                                                                        (minus_zero == nullptr ? 0 : minus_zero[oc]));
+    const auto factor = static_cast<int32_t>((kernels.integer_bytes ? kWeightOffset : 0) -
+                                             (minus_zero == nullptr ? 0 : minus_zero[oc]));
+    filters.sum_factors[static_cast<size_t>(oc)] = sums_fit_pairs(s) ? pair_of(-factor, -factor) : factor;
   }
   return filters;
 }
@@ -271,6 +279,14 @@ void conv_s8(const ConvShape& s, const int8_t* input, const IntegerFilters& filt
   const bool subtracts = !filters.sum_factors.empty();
   std::vector<int32_t> window_sums;
   if (sums || subtracts) window_sums = sum_windows(s, kernels, input);
+  const bool pairs = subtracts && sums_fit_pairs(s);
+  std::vector<int32_t> window_pairs;
+  if (pairs && !sums) {
+    for (int32_t& sum : window_sums) sum = pair_of(sum / 2, sum - sum / 2);
+  } else if (pairs) {
+    for (const int32_t sum : window_sums) window_pairs.push_back(pair_of(sum / 2, sum - sum / 2));
+  }
+  const std::vector<int32_t>& subtracted = window_pairs.empty() ? window_sums : window_pairs;
 
   const Panels panels = panels_of(s, kernels);
   const auto* packed = reinterpret_cast<const uint8_t*>(filters.packed.data());
@@ -297,7 +313,8 @@ void conv_s8(const ConvShape& s, const int8_t* input, const IntegerFilters& filt
       block.output = accumulators;
       block.out_stride = block.out_channels;
       if (subtracts) {
-        block.sums = window_sums.data() + pixel;
+        block.sums = subtracted.data() + pixel;
+        block.pairs = pairs;
         block.factors = filters.sum_factors.data() + channel;
       }
       kernels.integer(block);

@@ -18,11 +18,24 @@ void integer_tile(const IntegerBlock& b, int64_t pixel, int64_t panel) {
   const int64_t panel_bytes = b.taps * b.groups * kLaneBytes;
   const uint8_t* weights = b.weights + panel * panel_bytes;
   Ints sum[kPixels][kPanels];
-#pragma GCC unroll 16
-  for (int p = 0; p < kPixels; ++p) {
+  if (b.sums != nullptr && b.pairs) {
+    Ints factor[kPanels];
 #pragma GCC unroll 4
-    for (int k = 0; k < kPanels; ++k) sum[p][k] = Ints::zero();
+    for (int k = 0; k < kPanels; ++k) factor[k] = Ints::load(b.factors + (panel + k) * Ints::kLanes);
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) {
+      const Ints window_sum = Ints::broadcast(b.sums + pixel + p);
+#pragma GCC unroll 4
+      for (int k = 0; k < kPanels; ++k) sum[p][k] = Ints::zero().dot_pairs(factor[k], window_sum);
+    }
+  } else {
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 4
+      for (int k = 0; k < kPanels; ++k) sum[p][k] = Ints::zero();
+    }
   }
+  const bool subtracts = b.sums != nullptr && !b.pairs;
   for (int64_t tap = 0; tap < b.taps; ++tap) {
     const int64_t offset = b.tap_offset[tap];
     for (int64_t group = 0; group < b.groups; ++group, weights += kLaneBytes) {
@@ -40,13 +53,13 @@ void integer_tile(const IntegerBlock& b, int64_t pixel, int64_t panel) {
   // Unrolled too: sums with a variable index would live in memory.
 #pragma GCC unroll 16
   for (int p = 0; p < kPixels; ++p) {
-    const Ints window_sum = b.sums == nullptr ? Ints::zero() : Ints::broadcast(b.sums + pixel + p);
+    const Ints window_sum = subtracts ? Ints::broadcast(b.sums + pixel + p) : Ints::zero();
     int32_t* output = b.output + (pixel + p) * b.out_stride;
 #pragma GCC unroll 4
     for (int k = 0; k < kPanels; ++k) {
       const int64_t first = (panel + k) * Ints::kLanes;
       const int64_t valid = b.out_channels - first;
-      const Ints value = b.sums == nullptr ? sum[p][k] : sum[p][k] - window_sum.times(Ints::load(b.factors + first));
+      const Ints value = subtracts ? sum[p][k] - window_sum.times(Ints::load(b.factors + first)) : sum[p][k];
       if (valid >= Ints::kLanes) {
         value.store(output + first);
       } else {
@@ -125,27 +138,6 @@ int64_t sum_four_pixels(int64_t pixels, int64_t step, int64_t channels, const in
 }
 #else
 int64_t sum_four_pixels(int64_t, int64_t, int64_t, const int8_t*, int32_t*) { return 0; }
-#endif
-
-void sum_pixels(int64_t pixels, int64_t step, int64_t channels, const int8_t* x, int32_t* sums) {
-  if (step == channels && channels == 1) return sum_small_pixels<1>(pixels, x, sums);
-  if (step == channels && channels == 3) return sum_small_pixels<3>(pixels, x, sums);
-  if (step == channels && channels == 4) return sum_small_pixels<4>(pixels, x, sums);
-  for (int64_t p = sum_four_pixels(pixels, step, channels, x, sums); p < pixels; ++p) {
-    const int8_t* from = x + p * step;
-    Ints total = Ints::zero();
-    int64_t c = 0;
-    for (; c + Ints::kSumBytes <= channels; c += Ints::kSumBytes) total = total + Ints::sum_s8(from + c);
-    int32_t lanes[Ints::kLanes];
-    int32_t sum = 0;
-    if (c > 0) {
-      total.store(lanes);
-      for (int k = 0; k < Ints::kLanes; ++k) sum += lanes[k];
-    }
-    for (; c < channels; ++c) sum += from[c];
-    sums[p] = sum;
-  }
-}
 
 template <int kVectors, bool kSums>
 void depthwise_s8_channels(const DepthwiseRow& row, int64_t c, const int8_t* x, const int32_t* w, int32_t* y,
