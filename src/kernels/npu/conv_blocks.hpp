@@ -70,6 +70,7 @@ struct DepthwiseRow {
   int64_t taps;
   int64_t channels;     // of this call; the result has rows of so many
   int64_t weight_step;  // weights from one tap to the next
+  int64_t column_step;  // depthwise_columns: elements from one column of the slab to the next
 };
 
 constexpr int64_t kTapGroup = 4;
@@ -110,6 +111,9 @@ struct ConvKernels {
   // by groups of 4 taps two addends [group][addend][part][lane][4 taps], since w - zw needs 9 bits; starts and lanes in
   // the order that interleaving the bytes of 4 taps twice leaves.
   void (*depthwise_bytes)(const DepthwiseRow&, const int8_t* x, const uint8_t* w, int32_t* y);
+  // The same for 3x3 taps whose columns are shared by neighbouring windows (a stride of 1 or 2 columns): groups are the
+  // columns of the kernel, 3 rows and nothing.
+  void (*depthwise_columns)(const DepthwiseRow&, int64_t stride, const int8_t* x, const uint8_t* w, int32_t* y);
   int half_channels;
   void (*half)(const HalfBlock&);
   void (*half_slab)(int64_t pixels, int64_t step, const HalfGroup* groups, int64_t count, const uint16_t* x,

@@ -175,6 +175,12 @@ int64_t depthwise_lines(const ConvShape& s) { return 1 + kTapGroup * (2 * ceil_d
 // Few channels leave lanes of a block empty; where they divide it, neighbouring pixels can fill it.
 bool pixels_share_block(int64_t channels) { return channels < kBlockChannels && kBlockChannels % channels == 0; }
 
+// Whether windows share the columns that they interleave (ConvKernels::depthwise_columns).
+bool shares_columns(const ConvShape& s) {
+  const bool blocks_of_pixels = s.stride_w == 1 && pixels_share_block(s.in_channels);
+  return s.kernel_h == 3 && s.kernel_w == 3 && s.dilation_w == 1 && s.stride_w <= 2 && !blocks_of_pixels;
+}
+
 // The loops' interleaved bytes: see ConvKernels::depthwise_bytes. False when two bytes do not hold a weight.
 bool interleave_depthwise(const ConvShape& s, IntegerFilters& filters) {
   const int64_t taps = taps_of(s), lines = depthwise_lines(s), blocks = ceil_div(s.in_channels, kBlockChannels);
@@ -198,9 +204,10 @@ bool interleave_depthwise(const ConvShape& s, IntegerFilters& filters) {
       const int32_t first = std::clamp(w, -128, 127), second = w - first;
       if (second < -128 || second > 127) return false;
       sum += w;
-      CacheLine* group = block + 1 + kTapGroup + tap / kTapGroup * 2 * kTapGroup + part;
-      group[0].bytes[at * 4 + tap % kTapGroup] = static_cast<uint8_t>(first);
-      group[kTapGroup].bytes[at * 4 + tap % kTapGroup] = static_cast<uint8_t>(second);
+      const int64_t slot = shares_columns(s) ? tap % 3 * kTapGroup + tap / 3 : tap;
+      CacheLine* group = block + 1 + (1 + slot / kTapGroup * 2) * kTapGroup + part;
+      group[0].bytes[at * 4 + slot % kTapGroup] = static_cast<uint8_t>(first);
+      group[kTapGroup].bytes[at * 4 + slot % kTapGroup] = static_cast<uint8_t>(second);
     }
     // x = (x ^ 0x80) - 128 = 127 - (x ^ 0x7F)
     const auto start = static_cast<int32_t>((negate ? -127 : -kWeightOffset) * sum);
@@ -344,12 +351,16 @@ void depthwise_s8(const ConvShape& s, const int8_t* input, const IntegerFilters&
       row.tap_offset = taps.data();
       row.taps = static_cast<int64_t>(taps.size());
       row.weight_step = s.in_channels;
+      row.column_step = s.channels;
       for (int64_t b = 0; b < blocks; ++b) {
         const int64_t channel = b * kBlockChannels;
         row.channels = std::min(kBlockChannels, s.in_channels - channel);
         const int8_t* from = input + (y * s.stride_h * s.in_w + x * s.stride_w) * s.channels + channel;
         if (shared) {
           depthwise_shared(kernels, row, from, filters.packed[0].bytes, accumulators);
+        } else if (bytes && shares_columns(s)) {
+          const auto* packed = filters.packed[static_cast<size_t>(b * lines)].bytes;
+          kernels.depthwise_columns(row, s.stride_w, from, packed, accumulators);
         } else if (bytes) {
           kernels.depthwise_bytes(row, from, filters.packed[static_cast<size_t>(b * lines)].bytes, accumulators);
         } else {

@@ -138,6 +138,27 @@ int64_t sum_four_pixels(int64_t pixels, int64_t step, int64_t channels, const in
 }
 #else
 int64_t sum_four_pixels(int64_t, int64_t, int64_t, const int8_t*, int32_t*) { return 0; }
+#endif
+
+void sum_pixels(int64_t pixels, int64_t step, int64_t channels, const int8_t* x, int32_t* sums) {
+  if (step == channels && channels == 1) return sum_small_pixels<1>(pixels, x, sums);
+  if (step == channels && channels == 3) return sum_small_pixels<3>(pixels, x, sums);
+  if (step == channels && channels == 4) return sum_small_pixels<4>(pixels, x, sums);
+  for (int64_t p = sum_four_pixels(pixels, step, channels, x, sums); p < pixels; ++p) {
+    const int8_t* from = x + p * step;
+    Ints total = Ints::zero();
+    int64_t c = 0;
+    for (; c + Ints::kSumBytes <= channels; c += Ints::kSumBytes) total = total + Ints::sum_s8(from + c);
+    int32_t lanes[Ints::kLanes];
+    int32_t sum = 0;
+    if (c > 0) {
+      total.store(lanes);
+      for (int k = 0; k < Ints::kLanes; ++k) sum += lanes[k];
+    }
+    for (; c < channels; ++c) sum += from[c];
+    sums[p] = sum;
+  }
+}
 
 template <int kVectors, bool kSums>
 void depthwise_s8_channels(const DepthwiseRow& row, int64_t c, const int8_t* x, const int32_t* w, int32_t* y,
@@ -281,6 +302,73 @@ void depthwise_bytes_row(const DepthwiseRow& row, const int8_t* x, const uint8_t
     depthwise_bytes_pixels<2>(row, valid, x + p * row.pixel_step, w, y + p * row.channels);
   }
   if (p < row.pixels) depthwise_bytes_pixels<1>(row, valid, x + p * row.pixel_step, w, y + p * row.channels);
+}
+
+// The bytes of a column of 3 rows side by side, in 4 parts of 16 channels.
+inline void interleave_column(const DepthwiseRow& row, __mmask64 valid, __m512i flips, const int8_t* x,
+                              __m512i* parts) {
+  const __m512i a = load_tap(valid, flips, x + row.tap_offset[0]), b = load_tap(valid, flips, x + row.tap_offset[3]);
+  const __m512i c = load_tap(valid, flips, x + row.tap_offset[6]), zero = _mm512_setzero_si512();
+  const __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
+  const __m512i c_low = _mm512_unpacklo_epi8(c, zero), c_high = _mm512_unpackhi_epi8(c, zero);
+  parts[0] = _mm512_unpacklo_epi16(ab_low, c_low);
+  parts[1] = _mm512_unpackhi_epi16(ab_low, c_low);
+  parts[2] = _mm512_unpacklo_epi16(ab_high, c_high);
+  parts[3] = _mm512_unpackhi_epi16(ab_high, c_high);
+}
+
+// Two windows kStride columns apart, from the 3 + kStride columns that they meet.
+template <int kStride>
+inline void depthwise_column_pixels(const DepthwiseRow& row, __mmask64 valid, const __m512i (*columns)[kTapGroup],
+                                    const uint8_t* weights, int64_t pixels, int32_t* y) {
+  __m512i sum[2][kTapGroup];
+#pragma GCC unroll 4
+  for (int k = 0; k < kTapGroup; ++k) sum[0][k] = sum[1][k] = _mm512_load_si512(weights + k * 64);
+  const uint8_t* line = weights + kTapGroup * 64;
+#pragma GCC unroll 3
+  for (int column = 0; column < 3; ++column) {
+#pragma GCC unroll 2
+    for (int addend = 0; addend < 2; ++addend) {
+#pragma GCC unroll 4
+      for (int k = 0; k < kTapGroup; ++k, line += 64) {
+        const __m512i w = _mm512_load_si512(line);
+        sum[0][k] = _mm512_dpbusd_epi32(sum[0][k], columns[column][k], w);
+        sum[1][k] = _mm512_dpbusd_epi32(sum[1][k], columns[column + kStride][k], w);
+      }
+    }
+  }
+  store_parts(sum[0], valid, y);
+  if (pixels > 1) store_parts(sum[1], valid, y + row.channels);
+}
+
+template <int kStride>
+void depthwise_columns_of(const DepthwiseRow& row, __mmask64 valid, const int8_t* x, const uint8_t* w, int32_t* y) {
+  constexpr int kColumns = 3 + kStride, kKept = 3 - kStride;  // of two windows, and those of the next two
+  const __m512i flips = _mm512_load_si512(w);
+  w += 64;
+  __m512i columns[kColumns][kTapGroup];
+#pragma GCC unroll 2
+  for (int k = 0; k < kKept; ++k) interleave_column(row, valid, flips, x + k * row.column_step, columns[k]);
+  for (int64_t p = 0; p < row.pixels; p += 2) {
+    const int64_t left = row.pixels - p;
+    const int8_t* from = x + p * kStride * row.column_step;
+#pragma GCC unroll 4
+    for (int k = kKept; k < kColumns; ++k) {
+      // An odd last window has no second: its columns need not exist.
+      if (k < 3 || left > 1) interleave_column(row, valid, flips, from + k * row.column_step, columns[k]);
+    }
+    depthwise_column_pixels<kStride>(row, valid, columns, w, left, y + p * row.channels);
+#pragma GCC unroll 2
+    for (int k = 0; k < kKept; ++k) {
+#pragma GCC unroll 4
+      for (int part = 0; part < kTapGroup; ++part) columns[k][part] = columns[2 * kStride + k][part];
+    }
+  }
+}
+
+void depthwise_columns_row(const DepthwiseRow& row, int64_t stride, const int8_t* x, const uint8_t* w, int32_t* y) {
+  const __mmask64 valid = row.channels >= 64 ? ~__mmask64{0} : (__mmask64{1} << row.channels) - 1;
+  stride == 1 ? depthwise_columns_of<1>(row, valid, x, w, y) : depthwise_columns_of<2>(row, valid, x, w, y);
 }
 #endif
 
