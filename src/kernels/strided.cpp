@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
+#include "kernels/transpose.hpp"
 
 namespace openrknn {
 namespace {
@@ -74,6 +75,12 @@ void copy_transposed(const T* from, T* to, std::vector<StridedLoop> outer, size_
       const Offsets o = offsets_of(outer, i / bands);
       const int64_t a0 = i % bands * kTile;
       const int64_t a1 = std::min(a0 + kTile, across.extent);
+      if (inner.to == 1) {
+        constexpr auto kSize = static_cast<int64_t>(sizeof(T));
+        transpose_matrix(from + o.from + a0, inner.from * kSize, inner.extent, a1 - a0, to + o.to + a0 * across.to,
+                         across.to * kSize, sizeof(T));
+        continue;
+      }
       for (int64_t b0 = 0; b0 < inner.extent; b0 += kTile) {
         const int64_t b1 = std::min(b0 + kTile, inner.extent);
         for (int64_t a = a0; a < a1; ++a) {

@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
+#include "kernels/transpose.hpp"
 #include "model/codec.hpp"
 
 namespace openrknn::sim {
@@ -84,6 +85,16 @@ void gather_as(const View& v, const Part& p, T* to, int64_t stride) {
   }
 }
 
+// The lanes behind the last channel, of `count` pixels from `first` on.
+template <typename T>
+void fill_padding_as(const View& v, std::byte* first, int64_t count) {
+  const auto padding = static_cast<T>(v.padding);
+  for (int64_t c = v.cube.c; c < v.blocks * v.lanes; ++c) {
+    std::byte* to = first + c / v.lanes * v.plane + c % v.lanes * v.size;
+    for (int64_t w = 0; w < count; ++w) std::memcpy(to + w * v.pixel, &padding, sizeof(T));
+  }
+}
+
 template <typename T>
 void scatter_as(const View& v, const Part& p, const T* from, int64_t stride) {
   std::byte* start = v.at(p.n, p.h, p.w);
@@ -100,11 +111,29 @@ void scatter_as(const View& v, const Part& p, const T* from, int64_t stride) {
     c += run;
   }
   if (p.c + p.cs != v.cube.c) return;
-  const auto padding = static_cast<T>(v.padding);
-  for (int64_t c = v.cube.c; c < v.blocks * v.lanes; ++c) {
-    std::byte* to = start + c / v.lanes * v.plane + c % v.lanes * v.size;
-    for (int64_t w = 0; w < p.ws; ++w) std::memcpy(to + w * v.pixel, &padding, sizeof(T));
-  }
+  fill_padding_as<T>(v, start, p.ws);
+}
+
+bool is_plain(const View& v) {
+  return v.lanes == 1 && v.pixel == v.size && v.plane == v.cube.h * v.row && v.image == v.cube.c * v.plane;
+}
+
+// Calls f(n, pixel, count) for runs of pixels of one image that lie `pixel` bytes apart, over threads.
+template <typename F>
+void for_runs(const View& v, F&& f) {
+  const Cube& k = v.cube;
+  const int64_t bytes = std::max<int64_t>(1, k.c * v.size);
+  const bool joined = k.h == 1 || v.row == k.w * v.pixel;
+  const int64_t pixels = k.h * k.w;
+  const int64_t run = joined ? align_up(std::max<int64_t>(1, kGrainBytes / bytes), 64) : k.w;
+  const int64_t runs = ceil_div(pixels, std::max<int64_t>(1, run));
+  const int64_t grain = std::max<int64_t>(1, kGrainBytes / (std::max<int64_t>(1, run) * bytes));
+  parallel_for(k.n * runs, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t pixel = i % runs * run;
+      f(i / runs, pixel, std::min(run, pixels - pixel));
+    }
+  });
 }
 
 template <typename F>
@@ -123,17 +152,8 @@ void with_element(int64_t size, F&& f) {
   }
 }
 
-bool is_plain(const View& v) {
-  return v.lanes == 1 && v.pixel == v.size && v.plane == v.cube.h * v.row && v.image == v.cube.c * v.plane;
-}
-
-// Calls f(n, h) for every row, over threads.
-template <typename F>
-void for_rows(const View& v, F&& f) {
-  const int64_t row_bytes = std::max<int64_t>(1, v.cube.w * v.cube.c * v.size);
-  parallel_for(v.cube.n * v.cube.h, std::max<int64_t>(1, kGrainBytes / row_bytes), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) f(i / v.cube.h, i % v.cube.h);
-  });
+void fill_padding(const View& v, std::byte* first, int64_t count) {
+  with_element(v.size, [&](auto tag) { fill_padding_as<decltype(tag)>(v, first, count); });
 }
 
 }  // namespace
@@ -185,53 +205,20 @@ void scatter(const View& v, const Part& part, const void* pixels, int64_t stride
   with_element(v.size, [&](auto tag) { scatter_as(v, part, static_cast<const decltype(tag)*>(pixels), stride); });
 }
 
-namespace {
-
-// Channels [c, c + n) of a row between pixels (`pixel` bytes apart, channels together) and lines of one channel (`line`
-// elements apart). Tiles keep both sides in the first cache.
-template <typename T>
-void channels_to_lines(const std::byte* pixels, int64_t pixel, int64_t n, int64_t width, T* lines, int64_t line) {
-  constexpr int64_t kTile = 32;
-  for (int64_t w0 = 0; w0 < width; w0 += kTile) {
-    const int64_t w1 = std::min(width, w0 + kTile);
-    for (int64_t c = 0; c < n; ++c) {
-      const std::byte* from = pixels + c * static_cast<int64_t>(sizeof(T));
-      T* to = lines + c * line;
-      for (int64_t w = w0; w < w1; ++w) std::memcpy(to + w, from + w * pixel, sizeof(T));
-    }
-  }
-}
-
-template <typename T>
-void lines_to_channels(const T* lines, int64_t line, int64_t n, int64_t width, std::byte* pixels, int64_t pixel) {
-  constexpr int64_t kTile = 16;
-  for (int64_t w0 = 0; w0 < width; w0 += kTile) {
-    const int64_t w1 = std::min(width, w0 + kTile);
-    for (int64_t c = 0; c < n; ++c) {
-      std::byte* to = pixels + c * static_cast<int64_t>(sizeof(T));
-      const T* from = lines + c * line;
-      for (int64_t w = w0; w < w1; ++w) std::memcpy(to + w * pixel, from + w, sizeof(T));
-    }
-  }
-}
-
-}  // namespace
-
 void to_plain(const View& v, void* plain) {
   const Cube& k = v.cube;
   if (is_plain(v)) {
     std::memcpy(plain, v.base, static_cast<size_t>(k.n * v.image));
     return;
   }
-  with_element(v.size, [&](auto tag) {
-    using T = decltype(tag);
-    for_rows(v, [&](int64_t n, int64_t h) {
-      for (int64_t c = 0; c < k.c; c += v.lanes) {
-        T* to = static_cast<T*>(plain) + ((n * k.c + c) * k.h + h) * k.w;
-        channels_to_lines(v.at(n, h, 0) + c / v.lanes * v.plane, v.pixel, std::min(v.lanes, k.c - c), k.w, to,
-                          k.h * k.w);
-      }
-    });
+  auto* lines = static_cast<std::byte*>(plain);
+  const int64_t line = k.h * k.w * v.size;
+  for_runs(v, [&](int64_t n, int64_t pixel, int64_t count) {
+    const std::byte* from = v.at(n, pixel / k.w, pixel % k.w);
+    for (int64_t c = 0; c < k.c; c += v.lanes) {
+      transpose_matrix(from + c / v.lanes * v.plane, v.pixel, count, std::min(v.lanes, k.c - c),
+                       lines + (n * k.c + c) * line + pixel * v.size, line, static_cast<size_t>(v.size));
+    }
   });
 }
 
@@ -241,20 +228,15 @@ void from_plain(const View& v, const void* plain) {
     std::memcpy(v.base, plain, static_cast<size_t>(k.n * v.image));
     return;
   }
-  with_element(v.size, [&](auto tag) {
-    using T = decltype(tag);
-    const auto padding = static_cast<T>(v.padding);
-    for_rows(v, [&](int64_t n, int64_t h) {
-      for (int64_t c = 0; c < k.c; c += v.lanes) {
-        const T* from = static_cast<const T*>(plain) + ((n * k.c + c) * k.h + h) * k.w;
-        lines_to_channels(from, k.h * k.w, std::min(v.lanes, k.c - c), k.w, v.at(n, h, 0) + c / v.lanes * v.plane,
-                          v.pixel);
-      }
-      for (int64_t c = k.c; v.pads && c < v.blocks * v.lanes; ++c) {
-        std::byte* to = v.at(n, h, 0) + c / v.lanes * v.plane + c % v.lanes * v.size;
-        for (int64_t w = 0; w < k.w; ++w) std::memcpy(to + w * v.pixel, &padding, sizeof(T));
-      }
-    });
+  const auto* lines = static_cast<const std::byte*>(plain);
+  const int64_t line = k.h * k.w * v.size;
+  for_runs(v, [&](int64_t n, int64_t pixel, int64_t count) {
+    std::byte* to = v.at(n, pixel / k.w, pixel % k.w);
+    for (int64_t c = 0; c < k.c; c += v.lanes) {
+      transpose_matrix(lines + (n * k.c + c) * line + pixel * v.size, line, std::min(v.lanes, k.c - c), count,
+                       to + c / v.lanes * v.plane, v.pixel, static_cast<size_t>(v.size));
+    }
+    if (v.pads) fill_padding(v, to, count);
   });
 }
 
