@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 packages=(g++ cmake ninja-build ccache pkg-config libfmt-dev libspdlog-dev nlohmann-json3-dev libtbb-dev
   libprotobuf-dev protobuf-compiler libjpeg-dev libpng-dev libcli11-dev libxxhash-dev libzstd-dev libyaml-cpp-dev)
 test_packages=(libgtest-dev python3 python3-venv)
-ci_packages=(git clang clang-format clang-tidy)
+ci_packages=(git clang clang-format clang-tidy libbenchmark-dev)
 
 level=${1:-}
 case "$level" in
