@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/half.hpp"
+#include "base/parallel.hpp"
 #include "core/tensor.hpp"
 #include "kernels/npu/elementwise.hpp"
 #include "sim/parts.hpp"
@@ -17,6 +18,8 @@ namespace {
 using model::TensorDesc;
 
 constexpr int64_t kChunk = 4096;
+constexpr int64_t kGrain = 1 << 14;
+constexpr int64_t kShortLine = 16;  // pixels
 
 bool scaled(const TensorDesc& t) { return t.quant.has_value(); }
 
@@ -129,6 +132,7 @@ class ConvertRunner final : public Runner {
     const View& x = context.view(task_.inputs[0]);
     const View& y = context.view(task_.outputs[0]);
     if (!(x.cube == y.cube)) return through_plain(a, x, b, y);
+    if (x.size != y.size && is_plain(x) != is_plain(y) && x.cube.w >= kShortLine) return by_lines(a, x, b, y);
     for_parts(y.cube, kChunk, [&](const Part& part) {
       const int64_t n = part.ws * part.cs;
       std::vector<std::byte> from(static_cast<size_t>(n * x.size)), to(static_cast<size_t>(n * y.size));
@@ -140,6 +144,27 @@ class ConvertRunner final : public Runner {
   }
 
  private:
+  // Channels as lines, converted where they are smallest to move.
+  static Status by_lines(const TensorDesc& a, const View& x, const TensorDesc& b, const View& y) {
+    const bool reads = is_plain(y);
+    const int64_t channels = x.cube.c;
+    for_runs(reads ? x : y, [&](int64_t n, int64_t pixel, int64_t count) {
+      const View& turned = reads ? x : y;
+      const int64_t line = count * turned.size;
+      std::vector<std::byte> lines(static_cast<size_t>(channels * line));
+      const auto plain = [&](const View& v, int64_t c) {
+        return v.at(n, pixel / v.cube.w, pixel % v.cube.w) + c * v.plane;
+      };
+      if (reads) read_lines(x, n, pixel, count, lines.data(), line);
+      for (int64_t c = 0; c < channels; ++c) {
+        std::byte* mine = lines.data() + c * line;
+        reads ? convert_elements(a, mine, count, b, plain(y, c)) : convert_elements(a, plain(x, c), count, b, mine);
+      }
+      if (!reads) write_lines(y, n, pixel, count, lines.data(), line);
+    });
+    return {};
+  }
+
   static Status through_plain(const TensorDesc& a, const View& x, const TensorDesc& b, const View& y) {
     const int64_t n = a.shape.elements();
     std::vector<std::byte> from(static_cast<size_t>(n * x.size)), to(static_cast<size_t>(n * y.size));
@@ -179,6 +204,20 @@ void convert_elements(const TensorDesc& a, const void* from, int64_t n, const Te
     decode(a, static_cast<const std::byte*>(from) + i * a_size, count, reals.data());
     encode(reals.data(), count, b, static_cast<std::byte*>(to) + i * b_size);
   }
+}
+
+TensorDesc real_desc() {
+  TensorDesc t;
+  t.dtype = DType::kFloat32;
+  return t;
+}
+
+void convert_all(const TensorDesc& a, const void* from, int64_t n, const TensorDesc& b, void* to) {
+  const auto a_size = static_cast<int64_t>(dtype_size(a.dtype)), b_size = static_cast<int64_t>(dtype_size(b.dtype));
+  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+    convert_elements(a, static_cast<const std::byte*>(from) + begin * a_size, end - begin, b,
+                     static_cast<std::byte*>(to) + begin * b_size);
+  });
 }
 
 RunnerPtr make_convert(const model::Program&, const model::Task& task) { return std::make_unique<ConvertRunner>(task); }

@@ -14,4 +14,9 @@ namespace openrknn::sim {
 //   fp16 through fp32 with one rounding; integers without a scale as C++ converts them, saturated.
 void convert_elements(const model::TensorDesc& a, const void* from, int64_t n, const model::TensorDesc& b, void* to);
 
+// The same over threads.
+void convert_all(const model::TensorDesc& a, const void* from, int64_t n, const model::TensorDesc& b, void* to);
+// fp32 without a scale.
+model::TensorDesc real_desc();
+
 }  // namespace openrknn::sim

@@ -13,20 +13,6 @@ using model::TensorDesc;
 
 constexpr int64_t kGrain = 1 << 14;
 
-TensorDesc real_desc() {
-  TensorDesc t;
-  t.dtype = DType::kFloat32;
-  return t;
-}
-
-void convert_all(const TensorDesc& a, const void* from, int64_t n, const TensorDesc& b, void* to) {
-  const auto a_size = static_cast<int64_t>(dtype_size(a.dtype)), b_size = static_cast<int64_t>(dtype_size(b.dtype));
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
-    convert_elements(a, static_cast<const std::byte*>(from) + begin * a_size, end - begin, b,
-                     static_cast<std::byte*>(to) + begin * b_size);
-  });
-}
-
 void normalize(const Port& port, float* x) {
   const Shape& s = port.source_shape;
   const int64_t channels = s[port.channel_axis];

@@ -5,10 +5,9 @@
 #include <array>
 #include <map>
 
-#include "base/half.hpp"
-#include "base/parallel.hpp"
 #include "core/tensor.hpp"
 #include "kernels/cpu/registry.hpp"
+#include "sim/convert.hpp"
 #include "sim/runner.hpp"
 
 namespace openrknn::sim {
@@ -16,8 +15,6 @@ namespace {
 
 using model::Layout;
 using model::TensorDesc;
-
-constexpr int64_t kGrain = 1 << 14;
 
 class KernelRunner final : public Runner {
  public:
@@ -58,7 +55,11 @@ class KernelRunner final : public Runner {
     if (const auto kept = constants_.find(id); kept != constants_.end()) return kept->second.view();
     OPENRKNN_TRY(Tensor raw, Tensor::make(t.dtype, t.shape));
     to_plain(v, raw.mutable_data());
-    if (widened(t)) raw = cast(raw.view(), DType::kFloat32);
+    if (widened(t)) {
+      OPENRKNN_TRY(Tensor wide, Tensor::make(DType::kFloat32, t.shape));
+      convert_all(t, raw.data(), raw.elements(), real_desc(), wide.mutable_data());
+      raw = std::move(wide);
+    }
     if (constant) return constants_.insert_or_assign(id, std::move(raw)).first->second.view();
     copies.push_back(std::move(raw));
     return copies.back().view();
@@ -78,13 +79,10 @@ class KernelRunner final : public Runner {
     if (id == model::kNone) return;
     const View& v = context.view(id);
     if (out.data == v.base) return;
-    if (!widened(context.program.tensor(id))) return from_plain(v, out.data);
-    const auto reals = out.as<float>();
-    std::vector<uint16_t> halves(reals.size());
-    parallel_for(static_cast<int64_t>(reals.size()), kGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        halves[static_cast<size_t>(i)] = float_to_half(reals[static_cast<size_t>(i)]);
-    });
+    const TensorDesc& t = context.program.tensor(id);
+    if (!widened(t)) return from_plain(v, out.data);
+    std::vector<uint16_t> halves(static_cast<size_t>(out.elements()));
+    convert_all(real_desc(), out.data, out.elements(), t, halves.data());
     from_plain(v, halves.data());
   }
 

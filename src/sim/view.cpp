@@ -58,6 +58,9 @@ void set_pixels_of_root(View& v, const TensorDesc& t) {
   v.base += image * v.image + row * v.row + pixel * v.pixel + plane * lane_bytes;
 }
 
+// Neighbouring channels that lie together, from one that is a multiple of them on.
+int64_t channels_together(const View& v) { return v.plane == v.lanes * v.size ? v.blocks * v.lanes : v.lanes; }
+
 template <typename T>
 void gather_as(const View& v, const Part& p, T* to, int64_t stride) {
   const Cube& k = v.cube;
@@ -71,8 +74,9 @@ void gather_as(const View& v, const Part& p, T* to, int64_t stride) {
     }
     return;
   }
+  const int64_t together = channels_together(v);
   for (int64_t c = p.c; c < p.c + p.cs;) {
-    const int64_t run = std::min(p.c + p.cs - c, v.lanes - c % v.lanes);
+    const int64_t run = std::min(p.c + p.cs - c, together - c % together);
     const std::byte* from = start + c / v.lanes * v.plane + c % v.lanes * v.size;
     T* out = to + (c - p.c);
     if (run == 1) {
@@ -98,8 +102,9 @@ void fill_padding_as(const View& v, std::byte* first, int64_t count) {
 template <typename T>
 void scatter_as(const View& v, const Part& p, const T* from, int64_t stride) {
   std::byte* start = v.at(p.n, p.h, p.w);
+  const int64_t together = channels_together(v);
   for (int64_t c = p.c; c < p.c + p.cs;) {
-    const int64_t run = std::min(p.c + p.cs - c, v.lanes - c % v.lanes);
+    const int64_t run = std::min(p.c + p.cs - c, together - c % together);
     std::byte* to = start + c / v.lanes * v.plane + c % v.lanes * v.size;
     const T* in = from + (c - p.c);
     if (run == 1) {
@@ -112,28 +117,6 @@ void scatter_as(const View& v, const Part& p, const T* from, int64_t stride) {
   }
   if (p.c + p.cs != v.cube.c) return;
   fill_padding_as<T>(v, start, p.ws);
-}
-
-bool is_plain(const View& v) {
-  return v.lanes == 1 && v.pixel == v.size && v.plane == v.cube.h * v.row && v.image == v.cube.c * v.plane;
-}
-
-// Calls f(n, pixel, count) for runs of pixels of one image that lie `pixel` bytes apart, over threads.
-template <typename F>
-void for_runs(const View& v, F&& f) {
-  const Cube& k = v.cube;
-  const int64_t bytes = std::max<int64_t>(1, k.c * v.size);
-  const bool joined = k.h == 1 || v.row == k.w * v.pixel;
-  const int64_t pixels = k.h * k.w;
-  const int64_t run = joined ? align_up(std::max<int64_t>(1, kGrainBytes / bytes), 64) : k.w;
-  const int64_t runs = ceil_div(pixels, std::max<int64_t>(1, run));
-  const int64_t grain = std::max<int64_t>(1, kGrainBytes / (std::max<int64_t>(1, run) * bytes));
-  parallel_for(k.n * runs, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t pixel = i % runs * run;
-      f(i / runs, pixel, std::min(run, pixels - pixel));
-    }
-  });
 }
 
 template <typename F>
@@ -205,20 +188,52 @@ void scatter(const View& v, const Part& part, const void* pixels, int64_t stride
   with_element(v.size, [&](auto tag) { scatter_as(v, part, static_cast<const decltype(tag)*>(pixels), stride); });
 }
 
+bool is_plain(const View& v) {
+  return v.lanes == 1 && v.pixel == v.size && v.plane == v.cube.h * v.row && v.image == v.cube.c * v.plane;
+}
+
+void for_runs(const View& v, const std::function<void(int64_t, int64_t, int64_t)>& body) {
+  const Cube& k = v.cube;
+  const int64_t bytes = std::max<int64_t>(1, k.c * v.size);
+  const bool joined = k.h == 1 || v.row == k.w * v.pixel;
+  const int64_t pixels = k.h * k.w;
+  const int64_t run = joined ? align_up(std::max<int64_t>(1, kGrainBytes / bytes), 64) : k.w;
+  const int64_t runs = ceil_div(pixels, std::max<int64_t>(1, run));
+  const int64_t grain = std::max<int64_t>(1, kGrainBytes / (std::max<int64_t>(1, run) * bytes));
+  parallel_for(k.n * runs, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t pixel = i % runs * run;
+      body(i / runs, pixel, std::min(run, pixels - pixel));
+    }
+  });
+}
+
+void read_lines(const View& v, int64_t n, int64_t pixel, int64_t count, void* lines, int64_t line) {
+  const std::byte* from = v.at(n, pixel / v.cube.w, pixel % v.cube.w);
+  for (int64_t c = 0; c < v.cube.c; c += v.lanes) {
+    transpose_matrix(from + c / v.lanes * v.plane, v.pixel, count, std::min(v.lanes, v.cube.c - c),
+                     static_cast<std::byte*>(lines) + c * line, line, static_cast<size_t>(v.size));
+  }
+}
+
+void write_lines(const View& v, int64_t n, int64_t pixel, int64_t count, const void* lines, int64_t line) {
+  std::byte* to = v.at(n, pixel / v.cube.w, pixel % v.cube.w);
+  for (int64_t c = 0; c < v.cube.c; c += v.lanes) {
+    transpose_matrix(static_cast<const std::byte*>(lines) + c * line, line, std::min(v.lanes, v.cube.c - c), count,
+                     to + c / v.lanes * v.plane, v.pixel, static_cast<size_t>(v.size));
+  }
+  if (v.pads) fill_padding(v, to, count);
+}
+
 void to_plain(const View& v, void* plain) {
   const Cube& k = v.cube;
   if (is_plain(v)) {
     std::memcpy(plain, v.base, static_cast<size_t>(k.n * v.image));
     return;
   }
-  auto* lines = static_cast<std::byte*>(plain);
   const int64_t line = k.h * k.w * v.size;
   for_runs(v, [&](int64_t n, int64_t pixel, int64_t count) {
-    const std::byte* from = v.at(n, pixel / k.w, pixel % k.w);
-    for (int64_t c = 0; c < k.c; c += v.lanes) {
-      transpose_matrix(from + c / v.lanes * v.plane, v.pixel, count, std::min(v.lanes, k.c - c),
-                       lines + (n * k.c + c) * line + pixel * v.size, line, static_cast<size_t>(v.size));
-    }
+    read_lines(v, n, pixel, count, static_cast<std::byte*>(plain) + n * k.c * line + pixel * v.size, line);
   });
 }
 
@@ -228,15 +243,9 @@ void from_plain(const View& v, const void* plain) {
     std::memcpy(v.base, plain, static_cast<size_t>(k.n * v.image));
     return;
   }
-  const auto* lines = static_cast<const std::byte*>(plain);
   const int64_t line = k.h * k.w * v.size;
   for_runs(v, [&](int64_t n, int64_t pixel, int64_t count) {
-    std::byte* to = v.at(n, pixel / k.w, pixel % k.w);
-    for (int64_t c = 0; c < k.c; c += v.lanes) {
-      transpose_matrix(lines + (n * k.c + c) * line + pixel * v.size, line, std::min(v.lanes, k.c - c), count,
-                       to + c / v.lanes * v.plane, v.pixel, static_cast<size_t>(v.size));
-    }
-    if (v.pads) fill_padding(v, to, count);
+    write_lines(v, n, pixel, count, static_cast<const std::byte*>(plain) + n * k.c * line + pixel * v.size, line);
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "base/result.hpp"
 #include "model/program.hpp"
@@ -49,6 +50,15 @@ struct Part {
 // gather. scatter fills the padding lanes when the part ends at the last channel.
 void gather(const View& view, const Part& part, void* pixels, int64_t stride);
 void scatter(const View& view, const Part& part, const void* pixels, int64_t stride);
+
+// Calls body(n, pixel, count) for all of a tensor over threads: runs of pixels of image n, counted row by row, that lie
+// `pixel` bytes apart.
+void for_runs(const View& view, const std::function<void(int64_t, int64_t, int64_t)>& body);
+// Such a run as one line a channel, `line` bytes apart, and back.
+void read_lines(const View& view, int64_t n, int64_t pixel, int64_t count, void* lines, int64_t line);
+void write_lines(const View& view, int64_t n, int64_t pixel, int64_t count, const void* lines, int64_t line);
+// Whether channels are such lines already, row-major.
+bool is_plain(const View& view);
 
 // The whole tensor as row-major elements of its logical shape, and back.
 void to_plain(const View& view, void* plain);

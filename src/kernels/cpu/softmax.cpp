@@ -1,38 +1,108 @@
 // Softmax, LogSoftmax and Hardmax along one axis. Exponentials and their sum are in double, rounded once at the end.
+#include <algorithm>
 #include <vector>
 
+#include "base/checked.hpp"
+#include "base/parallel.hpp"
 #include "kernels/cpu/support_kernel.hpp"
 #include "kernels/cpu/support_lines.hpp"
 #include "kernels/cpu/support_sums.hpp"
 #include "kernels/math.hpp"
+#include "kernels/transpose.hpp"
 
 namespace openrknn::cpu {
 namespace {
 
-float largest(const float* x, int64_t n) {
-  float most = x[0];
-  for (int64_t i = 1; i < n; ++i) most = x[i] > most ? x[i] : most;
-  return most;
+constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+
+// Lines side by side: element k of line i at x[k * x_step + i].
+struct Tile {
+  int64_t n, lines;
+  const float* x;
+  int64_t x_step;
+  float* y;
+  int64_t y_step;
+};
+
+constexpr int64_t kTileLines = 64;
+constexpr int64_t kTileValues = 8192;
+
+// The largest of every line, NaN only where it is the first.
+void find_largest(const Tile& t, double* most) {
+  float values[kTileLines];
+  std::copy_n(t.x, t.lines, values);
+  for (int64_t k = 1; k < t.n; ++k) {
+    const float* x = t.x + k * t.x_step;
+    for (int64_t i = 0; i < t.lines; ++i) values[i] = x[i] > values[i] ? x[i] : values[i];
+  }
+  for (int64_t i = 0; i < t.lines; ++i) most[i] = values[i];
 }
 
-// exp(x - max) of a line, and its sum.
-double exponentials(const float* x, int64_t n, double most, std::vector<double>& to) {
-  to.resize(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) to[static_cast<size_t>(i)] = math::exp(static_cast<double>(x[i]) - most);
-  return lane_sum(n, [&to](int64_t i) { return to[static_cast<size_t>(i)]; });
+// exp(x - most), and its sum over each line in the order of lane_sum. `e`: [n][lines].
+void exponentials(const Tile& t, const double* most, double* e, double* sums) {
+  double lanes[kSumLanes][kTileLines] = {};
+  for (int64_t k = 0; k < t.n; ++k) {
+    const float* x = t.x + k * t.x_step;
+    double* to = e + k * t.lines;
+    double* lane = lanes[k % kSumLanes];
+    for (int64_t i = 0; i < t.lines; ++i) to[i] = math::exp(static_cast<double>(x[i]) - most[i]);
+    for (int64_t i = 0; i < t.lines; ++i) lane[i] += to[i];
+  }
+  for (int64_t half = kSumLanes / 2; half > 0; half /= 2) {
+    for (int64_t l = 0; l < half; ++l) {
+      for (int64_t i = 0; i < t.lines; ++i) lanes[l][i] += lanes[l + half][i];
+    }
+  }
+  std::copy_n(lanes[0], t.lines, sums);
 }
 
-void softmax_line(const float* x, float* y, int64_t n) {
-  thread_local std::vector<double> e;
-  const double sum = exponentials(x, n, largest(x, n), e);
-  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(e[static_cast<size_t>(i)] / sum);
+void softmax_tile(const Tile& t, double* e) {
+  double most[kTileLines], sums[kTileLines];
+  find_largest(t, most);
+  exponentials(t, most, e, sums);
+  for (int64_t k = 0; k < t.n; ++k) {
+    float* y = t.y + k * t.y_step;
+    const double* from = e + k * t.lines;
+    for (int64_t i = 0; i < t.lines; ++i) y[i] = static_cast<float>(from[i] / sums[i]);
+  }
 }
 
-void log_softmax_line(const float* x, float* y, int64_t n) {
-  thread_local std::vector<double> e;
-  const double most = largest(x, n);
-  const double log_sum = math::log(exponentials(x, n, most, e));
-  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(static_cast<double>(x[i]) - most - log_sum);
+void log_softmax_tile(const Tile& t, double* e) {
+  double most[kTileLines], sums[kTileLines];
+  find_largest(t, most);
+  exponentials(t, most, e, sums);
+  for (int64_t i = 0; i < t.lines; ++i) sums[i] = math::log(sums[i]);
+  for (int64_t k = 0; k < t.n; ++k) {
+    const float* x = t.x + k * t.x_step;
+    float* y = t.y + k * t.y_step;
+    for (int64_t i = 0; i < t.lines; ++i) y[i] = static_cast<float>(static_cast<double>(x[i]) - most[i] - sums[i]);
+  }
+}
+
+// Tiles of neighbouring lines; lines that run on in memory are turned in front and behind.
+template <void (*Run)(const Tile&, double*)>
+void by_tiles(const Lines& shape, const float* x, float* y) {
+  const int64_t n = shape.n, inner = shape.inner;
+  const bool turned = inner == 1;
+  const int64_t lines = std::clamp<int64_t>(kTileValues / n, 1, kTileLines);
+  const int64_t outer = turned ? 1 : shape.outer, across = turned ? shape.outer : inner;
+  const int64_t tiles = ceil_div(across, lines);
+  parallel_for(outer * tiles, std::max<int64_t>(1, kTileValues / (lines * n)), [&](int64_t begin, int64_t end) {
+    std::vector<double> e(static_cast<size_t>(n * lines));
+    std::vector<float> values(turned ? static_cast<size_t>(n * lines) : 0);
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t first = task % tiles * lines, count = std::min(lines, across - first);
+      if (turned) {
+        const int64_t line_bytes = n * kFloatBytes, tile_bytes = count * kFloatBytes;
+        transpose_matrix(x + first * n, line_bytes, count, n, values.data(), tile_bytes, sizeof(float));
+        Run({n, count, values.data(), count, values.data(), count}, e.data());
+        transpose_matrix(values.data(), tile_bytes, n, count, y + first * n, line_bytes, sizeof(float));
+      } else {
+        const int64_t at = task / tiles * n * inner + first;
+        Run({n, count, x + at, inner, y + at, inner}, e.data());
+      }
+    }
+  });
 }
 
 void hardmax_line(const float* x, float* y, int64_t n) {
@@ -41,7 +111,11 @@ void hardmax_line(const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = i == at ? 1.0F : 0.0F;
 }
 
-template <void (*Line)(const float*, float*, int64_t)>
+void hardmax(const Lines& lines, const float* x, float* y) {
+  map_lines(lines, lines.n, x, y, [&](const float* from, float* to) { hardmax_line(from, to, lines.n); });
+}
+
+template <void (*Run)(const Lines&, const float*, float*)>
 Status along_axis(const KernelArgs& args) {
   OPENRKNN_CHECK_OK(require(args, 1));
   const TensorView& x = args.inputs[0];
@@ -50,17 +124,16 @@ Status along_axis(const KernelArgs& args) {
   OPENRKNN_TRY(const int axis, normalize_axis(args.attributes.int_or("axis", -1), x.shape.rank()));
   if (x.elements() == 0) return {};
   const Lines lines{x.shape.elements(0, axis), x.shape[axis], x.shape.elements(axis + 1, x.shape.rank())};
-  map_lines(lines, lines.n, x.as<float>().data(), args.outputs[0].as<float>().data(),
-            [&](const float* from, float* to) { Line(from, to, lines.n); });
+  Run(lines, x.as<float>().data(), args.outputs[0].as<float>().data());
   return {};
 }
 
 }  // namespace
 
 void register_softmax(Registry& registry) {
-  registry.add("Softmax", along_axis<softmax_line>);
-  registry.add("LogSoftmax", along_axis<log_softmax_line>);
-  registry.add("Hardmax", along_axis<hardmax_line>);
+  registry.add("Softmax", along_axis<by_tiles<softmax_tile>>);
+  registry.add("LogSoftmax", along_axis<by_tiles<log_softmax_tile>>);
+  registry.add("Hardmax", along_axis<hardmax>);
 }
 
 }  // namespace openrknn::cpu

@@ -6,15 +6,17 @@
 
 namespace openrknn::cpu {
 
+constexpr int64_t kSumLanes = 16;
+
 template <typename Term>
 double lane_sum(int64_t n, Term term) {
-  double lanes[16] = {};
+  double lanes[kSumLanes] = {};
   int64_t i = 0;
-  for (; i + 16 <= n; i += 16) {
-    for (int64_t l = 0; l < 16; ++l) lanes[l] += term(i + l);
+  for (; i + kSumLanes <= n; i += kSumLanes) {
+    for (int64_t l = 0; l < kSumLanes; ++l) lanes[l] += term(i + l);
   }
-  for (; i < n; ++i) lanes[i % 16] += term(i);
-  for (int64_t half = 8; half > 0; half /= 2) {
+  for (; i < n; ++i) lanes[i % kSumLanes] += term(i);
+  for (int64_t half = kSumLanes / 2; half > 0; half /= 2) {
     for (int64_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
   }
   return lanes[0];
