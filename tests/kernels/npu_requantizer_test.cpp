@@ -82,8 +82,10 @@ TEST_P(NpuRequantizer, EqualsTheStages) {
   std::mt19937_64 rng(7);
   int usable = 0;
   for (int round = 0; round < 3000; ++round) {
-    const int64_t channels = pick(rng, 1, 100), first = pick(rng, 0, channels - 1);
-    const int64_t count = pick(rng, 1, std::min(Requantizer::kMostChannels, channels - first));
+    const bool shared = rng() % 3 == 0;  // pixels that fill a row of 64
+    const int64_t channels = shared ? int64_t{1} << pick(rng, 0, 5) : pick(rng, 1, 100);
+    const int64_t first = shared ? 0 : pick(rng, 0, channels - 1);
+    const int64_t count = shared ? channels : pick(rng, 1, std::min(Requantizer::kMostChannels, channels - first));
     const Task task(rng, channels);
     const Requantizer requantizer(task.stages);
     if (!requantizer.usable()) continue;

@@ -312,16 +312,25 @@ void Requantizer::set_output(const Stages& s, double out_factor) {
   constexpr int32_t kHalf = kUnit / 2;
   constant_ = static_cast<float>(out.zero_point * kUnit + kHalf + margin_);
   usable_ = true;
+  if (s.channels >= kMostChannels || kMostChannels % s.channels != 0) return;
+  for (int64_t i = 0; i < kMostChannels; ++i) {
+    shared_bias_.push_back(s.channel.bias[i % s.channels]);
+    shared_factors_.push_back(factors_[static_cast<size_t>(i % s.channels)]);
+  }
+}
+
+int64_t Requantizer::stages_before_output(int64_t channel, int32_t acc, const int8_t* residual) const {
+  const ChannelStage& c = stages_.channel;
+  const int32_t multiplier = c.multiplier == nullptr ? 1 : c.multiplier[channel];
+  const int32_t v =
+      channel_stage(static_cast<int64_t>(acc) + c.bias[channel], multiplier, c.shift, c.shift_negative, c.bypass);
+  if (residual == nullptr) return v;
+  const OperandStage& r = residual_;
+  return sat32(int64_t{v} + sat32(operand_stage(*residual, r.offset, r.multiplier, r.shift)));
 }
 
 int8_t Requantizer::look_up_exactly(int64_t channel, int32_t acc, const int8_t* residual) const {
-  const ChannelStage& c = stages_.channel;
-  const int32_t multiplier = c.multiplier == nullptr ? 1 : c.multiplier[channel];
-  int64_t v =
-      channel_stage(static_cast<int64_t>(acc) + c.bias[channel], multiplier, c.shift, c.shift_negative, c.bypass);
-  if (residual != nullptr)
-    v = sat32(v + sat32(operand_stage(*residual, residual_.offset, residual_.multiplier, residual_.shift)));
-  return stages_.table->exact(v);
+  return stages_.table->exact(stages_before_output(channel, acc, residual));
 }
 
 void Requantizer::look_up(const RequantizeBlock& all, int64_t channel) const {
@@ -352,18 +361,41 @@ void Requantizer::look_up(const RequantizeBlock& all, int64_t channel) const {
   }
 }
 
-void Requantizer::exact_row(int64_t channel, int64_t channels, const int32_t* acc, const int8_t* residual,
-                            int8_t* y) const {
-  const ChannelStage& c = stages_.channel;
-  ChannelStage stage = c;
-  stage.minus_weight_zero = nullptr;
-  int32_t v[kMostChannels];
-  stage.bias = c.bias + channel;
-  if (c.multiplier != nullptr) stage.multiplier = c.multiplier + channel;
-  channel_stage_block(1, channels, acc, nullptr, false, stage, v);
-  if (residual != nullptr) add_operand_block(1, channels, residual, channels, residual_, v);
-  if (stages_.clamps) clamp_s32(channels, stages_.low, stages_.high, v);
-  output_block(1, channels, v, stages_.output, y, channels);
+int8_t Requantizer::exact(int64_t channel, int32_t acc, const int8_t* residual) const {
+  int64_t v = stages_before_output(channel, acc, residual);
+  if (stages_.clamps) v = std::min<int64_t>(std::max<int64_t>(v, sat32(stages_.low)), sat32(stages_.high));
+  const OutputStage& out = stages_.output;
+  return output_stage(v, out.multiplier, out.shift, out.zero_point, out.zero_point_first);
+}
+
+// Pixels that lie together, as rows of kMostChannels values.
+void Requantizer::run_shared(RequantizeBlock b) const {
+  b.bias = shared_bias_.data();
+  b.factor = shared_factors_.data();
+  const int64_t values = b.pixels * b.channels, rest = values % kMostChannels;
+  b.pixels = values / kMostChannels;
+  b.channels = b.y_stride = b.residual_stride = kMostChannels;
+  rows().requantize(b);
+  if (rest == 0) return;
+  // `exact` counts from the first pixel: the last row is the one behind all whole ones.
+  const int64_t done = values - rest;
+  const RequantizeBlock whole = b;
+  struct Shift {
+    const RequantizeBlock* whole;
+    int64_t done;
+  };
+  const Shift shift{&whole, done};
+  b.exact = [](const void* context, int64_t index) {
+    const auto& s = *static_cast<const Shift*>(context);
+    return s.whole->exact(s.whole->context, s.done + index);
+  };
+  b.context = &shift;
+  b.acc += done;
+  b.y += done;
+  if (b.residual != nullptr) b.residual += done;
+  b.pixels = 1;
+  b.channels = rest;
+  rows().requantize(b);
 }
 
 void Requantizer::run(int64_t pixels, int64_t channel, int64_t channels, const int32_t* acc, const int8_t* residual,
@@ -386,12 +418,14 @@ void Requantizer::run(int64_t pixels, int64_t channel, int64_t channels, const i
   b.y = y;
   b.y_stride = y_stride;
   if (stages_.table != nullptr) return look_up(b, channel);
-  const auto exact = [&](int64_t p) {
-    exact_row(channel, channels, acc + p * channels, residual == nullptr ? nullptr : residual + p * residual_stride,
-              y + p * y_stride);
+  const auto exactly = [&](int64_t index) {
+    const int64_t pixel = index / channels, c = index % channels;
+    return exact(channel + c, acc[index], residual == nullptr ? nullptr : residual + pixel * residual_stride + c);
   };
-  b.exact = [](const void* context, int64_t p) { (*static_cast<decltype(&exact)>(context))(p); };
-  b.context = &exact;
+  b.exact = [](const void* context, int64_t index) { return (*static_cast<decltype(&exactly)>(context))(index); };
+  b.context = &exactly;
+  const bool dense = y_stride == channels && (residual == nullptr || residual_stride == channels);
+  if (dense && !shared_bias_.empty() && channels == stages_.channels) return run_shared(b);
   rows().requantize(b);
 }
 

@@ -111,14 +111,18 @@ class Requantizer {
   bool set_factors(const Stages& stages, double out_factor, double unit);
   void set_output(const Stages& stages, double out_factor);
   void look_up(const RequantizeBlock& block, int64_t channel) const;
+  int64_t stages_before_output(int64_t channel, int32_t acc, const int8_t* residual) const;
   int8_t look_up_exactly(int64_t channel, int32_t acc, const int8_t* residual) const;
-  void exact_row(int64_t channel, int64_t channels, const int32_t* acc, const int8_t* residual, int8_t* y) const;
+  int8_t exact(int64_t channel, int32_t acc, const int8_t* residual) const;
+  void run_shared(RequantizeBlock block) const;
 
   bool usable_ = false;
   bool has_residual_ = false;
   Stages stages_;
   OperandStage residual_;
   std::vector<float> factors_;
+  std::vector<int32_t> shared_bias_;  // of kMostChannels values, where these are several pixels; else empty
+  std::vector<float> shared_factors_;
   double farthest_ = 0, residual_reach_ = 0;  // of results
   float residual_factor_ = 0, constant_ = 0;
   int32_t margin_ = 0;

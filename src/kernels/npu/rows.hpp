@@ -9,8 +9,8 @@ namespace openrknn::npu {
 
 // Accumulators to int8 in one pass: u = (acc + bias) * factor [+ (residual + offset) * factor] + constant in fp32, to
 // an integer; y = sat8(u / 2^16 rounded down), clamped to [low, high]. The constant holds the zero point, the half that
-// makes this the nearest integer, and a margin: where the fraction of some value of a pixel does not exceed twice the
-// margin, fp32 does not decide it, and `exact` computes the pixel instead.
+// makes this the nearest integer, and a margin: where the fraction of a value does not exceed twice the
+// margin, fp32 does not decide it, and `exact` gives it instead.
 struct RequantizeBlock {
   int64_t pixels, channels;  // at most 64 channels
   const int32_t* acc;        // [pixels][channels]
@@ -25,7 +25,7 @@ struct RequantizeBlock {
   int8_t low, high;
   int8_t* y;
   int64_t y_stride;
-  void (*exact)(const void* context, int64_t pixel);
+  int8_t (*exact)(const void* context, int64_t index);  // into acc
   const void* context;
 };
 constexpr int kRequantizeBits = 16;

@@ -315,6 +315,28 @@ inline bool any_doubt(__m512i least, int32_t margin) {
   return _mm512_cmple_epi32_mask(fraction, _mm512_set1_epi32(2 * margin)) != 0;
 }
 
+// A pixel with values that fp32 does not decide.
+template <bool kResidual, bool kWide>
+[[gnu::noinline]] void requantize_doubtful(const RequantizeBlock& b, int64_t p) {
+  const int32_t* acc = b.acc + p * b.channels;
+  const int8_t* residual = kResidual ? b.residual + p * b.residual_stride : nullptr;
+  alignas(16) int8_t results[64];
+  for (int64_t c = 0; c < b.channels; c += 16) {
+    const __mmask16 valid = b.channels - c >= 16 ? 0xFFFF : static_cast<__mmask16>((1U << (b.channels - c)) - 1);
+    const __m512i u = requantize_vector<kResidual, false, kWide>(b, valid, c, acc, residual);
+    const __m128i bytes = _mm512_cvtsepi32_epi8(_mm512_srai_epi32(u, kRequantizeBits));
+    const __m128i clamped = _mm_min_epi8(_mm_max_epi8(bytes, _mm_set1_epi8(b.low)), _mm_set1_epi8(b.high));
+    _mm_store_si128(reinterpret_cast<__m128i*>(results + c), clamped);
+    const __m512i fraction = _mm512_and_si512(u, _mm512_set1_epi32((1 << kRequantizeBits) - 1));
+    uint32_t doubts = _mm512_mask_cmple_epi32_mask(valid, fraction, _mm512_set1_epi32(2 * b.margin));
+    for (; doubts != 0; doubts &= doubts - 1) {
+      const int64_t at = c + __builtin_ctz(doubts);
+      results[at] = b.exact(b.context, p * b.channels + at);
+    }
+  }
+  memcpy(b.y + p * b.y_stride, results, static_cast<size_t>(b.channels));
+}
+
 // Pixels of 16 * kVectors channels; the last vectors may be partly valid. Fractions are the low words of each u; the
 // least words of both halves are kept, and the high ones ignored.
 template <bool kResidual, bool kAll, bool kWide, int kVectors>
@@ -334,7 +356,7 @@ void requantize_pixels(const RequantizeBlock b) {  // by value: stores of bytes 
       u[k] = _mm512_srai_epi32(u[k], kRequantizeBits);
     }
     if (__builtin_expect(any_doubt(least, b.margin), 0)) {
-      b.exact(b.context, p);
+      requantize_doubtful<kResidual, kWide>(b, p);
       continue;
     }
     if constexpr (kVectors == 4) {
@@ -375,28 +397,34 @@ void requantize_rows(const RequantizeBlock& b) {
 }
 #else
 template <bool kResidual, bool kWide>
+inline int32_t requantize_value(const RequantizeBlock& b, const int32_t* acc, const int8_t* residual, int64_t c) {
+  float z = static_cast<float>(acc[c] + b.bias[c]) * b.factor[c] + b.constant;
+  if constexpr (kResidual) z += static_cast<float>(residual[c] + b.residual_offset) * b.residual_factor;
+  if constexpr (kWide) z = z < -kFarthest ? -kFarthest : z > kFarthest ? kFarthest : z;
+  return static_cast<int32_t>(z);
+}
+
+template <bool kResidual, bool kWide>
 void requantize_rows(const RequantizeBlock& b) {
+  constexpr int32_t kFraction = (1 << kRequantizeBits) - 1;
   int8_t results[64];
   for (int64_t p = 0; p < b.pixels; ++p) {
     const int32_t* acc = b.acc + p * b.channels;
     const int8_t* residual = kResidual ? b.residual + p * b.residual_stride : nullptr;
-    int32_t least = (1 << kRequantizeBits) - 1;
+    int32_t least = kFraction;
     for (int64_t c = 0; c < b.channels; ++c) {
-      float z = static_cast<float>(acc[c] + b.bias[c]) * b.factor[c] + b.constant;
-      if constexpr (kResidual) z += static_cast<float>(residual[c] + b.residual_offset) * b.residual_factor;
-      if constexpr (kWide) z = z < -kFarthest ? -kFarthest : z > kFarthest ? kFarthest : z;
-      const auto u = static_cast<int32_t>(z);
-      const int32_t fraction = u & ((1 << kRequantizeBits) - 1);
+      const int32_t u = requantize_value<kResidual, kWide>(b, acc, residual, c);
+      const int32_t fraction = u & kFraction;
       least = fraction < least ? fraction : least;
       int32_t r = u >> kRequantizeBits;
       r = r < b.low ? b.low : r;
       results[c] = static_cast<int8_t>(r > b.high ? b.high : r);
     }
-    if (least <= 2 * b.margin) {
-      b.exact(b.context, p);
-    } else {
-      memcpy(b.y + p * b.y_stride, results, static_cast<size_t>(b.channels));
+    for (int64_t c = 0; least <= 2 * b.margin && c < b.channels; ++c) {
+      const int32_t fraction = requantize_value<kResidual, kWide>(b, acc, residual, c) & kFraction;
+      if (fraction <= 2 * b.margin) results[c] = b.exact(b.context, p * b.channels + c);
     }
+    memcpy(b.y + p * b.y_stride, results, static_cast<size_t>(b.channels));
   }
 }
 
