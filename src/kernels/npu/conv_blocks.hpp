@@ -105,6 +105,8 @@ struct ConvKernels {
   bool integer_bytes;  // int8 groups of 4 plus 128, not int16 groups of 2
   void (*integer)(const IntegerBlock&);
   void (*sum_pixels)(int64_t pixels, int64_t step, int64_t channels, const int8_t* x, int32_t* sums);
+  // sums[i] += x[i * stride + k * dilation] over the taps k.
+  void (*sum_line)(int64_t n, int64_t taps, int64_t dilation, int64_t stride, const int32_t* x, int32_t* sums);
   void (*depthwise_s8)(const DepthwiseRow&, const int8_t* x, const int32_t* w, int32_t* y, int32_t* sums);
   // At most 64 channels; nullptr: not here. Of a block first 64 bytes, by channel: the bits that turn x into an
   // unsigned byte, x plus 128 or, with the filter negated, 127 less x. Then 64 starts, which take that away again, and

@@ -7,9 +7,9 @@
 
 namespace openrknn::npu {
 
-const ConvKernels kConvKernelsAvx2 = {Ints::kLanes,     kWidePanels,       Ints::kBytes,  integer_block, sum_pixels,
-                                      depthwise_s8_row, nullptr,           nullptr,       kHalfChannels, half_block,
-                                      half_slab,        depthwise_f16_row, kWinogradLoops};
+const ConvKernels kConvKernelsAvx2 = {Ints::kLanes, kWidePanels,      Ints::kBytes,      integer_block, sum_pixels,
+                                      sum_line,     depthwise_s8_row, nullptr,           nullptr,       kHalfChannels,
+                                      half_block,   half_slab,        depthwise_f16_row, kWinogradLoops};
 
 }  // namespace openrknn::npu
 

@@ -7,10 +7,10 @@
 
 namespace openrknn::npu {
 
-const ConvKernels kConvKernelsVnni = {Ints::kLanes,  kWidePanels,      Ints::kBytes,        integer_block,
-                                      sum_pixels,    depthwise_s8_row, depthwise_bytes_row, depthwise_columns_row,
-                                      kHalfChannels, half_block,       half_slab,           depthwise_f16_row,
-                                      kWinogradLoops};
+const ConvKernels kConvKernelsVnni = {
+    Ints::kLanes, kWidePanels,      Ints::kBytes,        integer_block,         sum_pixels,
+    sum_line,     depthwise_s8_row, depthwise_bytes_row, depthwise_columns_row, kHalfChannels,
+    half_block,   half_slab,        depthwise_f16_row,   kWinogradLoops};
 
 }  // namespace openrknn::npu
 

@@ -147,11 +147,7 @@ std::vector<int32_t> sum_windows(const ConvShape& s, const ConvKernels& kernels,
         continue;
       }
       kernels.sum_pixels(s.in_w, s.channels, s.in_channels, input + y * s.in_w * s.channels, pixels.data());
-      int32_t* line = lines.data() + y * s.out_w;
-      for (int64_t k = 0; k < s.kernel_w; ++k) {
-        const int32_t* from = pixels.data() + k * s.dilation_w;
-        for (int64_t x = 0; x < s.out_w; ++x) line[x] += from[x * s.stride_w];
-      }
+      kernels.sum_line(s.out_w, s.kernel_w, s.dilation_w, s.stride_w, pixels.data(), lines.data() + y * s.out_w);
     }
   });
   if (s.kernel_h == 1 && s.stride_h == 1) {
@@ -160,10 +156,8 @@ std::vector<int32_t> sum_windows(const ConvShape& s, const ConvKernels& kernels,
   }
   std::vector<int32_t> sums(static_cast<size_t>(s.out_h * s.out_w));
   for (int64_t y = 0; y < s.out_h; ++y) {
-    for (int64_t k = 0; k < s.kernel_h; ++k) {
-      const int32_t* line = lines.data() + (y * s.stride_h + k * s.dilation_h) * s.out_w;
-      for (int64_t x = 0; x < s.out_w; ++x) sums[static_cast<size_t>(y * s.out_w + x)] += line[x];
-    }
+    kernels.sum_line(s.out_w, s.kernel_h, s.dilation_h * s.out_w, 1, lines.data() + y * s.stride_h * s.out_w,
+                     sums.data() + y * s.out_w);
   }
   return sums;
 }

@@ -96,10 +96,30 @@ void integer_block(const IntegerBlock& b) {
   if (panel < panels) integer_tiles<kNarrowPixels, 1>(b, 0, panel);
 }
 
+// Pixels of 3 or 4 channels that lie together, 16 at a time; returns how many are done.
+template <int kChannels>
+int64_t sum_sixteen_pixels(int64_t pixels, const int8_t* x, int32_t* sums) {
+  int64_t p = 0;
+#if defined(__AVX512VNNI__)
+  if constexpr (kChannels == 3 || kChannels == 4) {
+    const __m512i parts = _mm512_setr_epi32(0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11);
+    const __m512i spread = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
+    for (; p + 16 <= pixels; p += 16) {
+      __m512i bytes = _mm512_maskz_loadu_epi8(~__mmask64{0} >> (64 - 16 * kChannels), x + p * kChannels);
+      if constexpr (kChannels == 3) bytes = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(parts, bytes), spread);
+      _mm512_storeu_si512(sums + p, _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_set1_epi8(1), bytes));
+    }
+  }
+#else
+  (void)pixels, (void)x, (void)sums;
+#endif
+  return p;
+}
+
 // Pixels of few channels that lie together.
 template <int kChannels>
 void sum_small_pixels(int64_t pixels, const int8_t* x, int32_t* sums) {
-  for (int64_t p = 0; p < pixels; ++p) {
+  for (int64_t p = sum_sixteen_pixels<kChannels>(pixels, x, sums); p < pixels; ++p) {
     int32_t sum = 0;
     for (int c = 0; c < kChannels; ++c) sum += x[p * kChannels + c];
     sums[p] = sum;
@@ -157,6 +177,22 @@ void sum_pixels(int64_t pixels, int64_t step, int64_t channels, const int8_t* x,
     }
     for (; c < channels; ++c) sum += from[c];
     sums[p] = sum;
+  }
+}
+
+template <int kStride>
+void sum_line_of(int64_t n, int64_t taps, int64_t dilation, const int32_t* x, int32_t* sums) {
+  for (int64_t k = 0; k < taps; ++k) {
+    const int32_t* from = x + k * dilation;
+    for (int64_t i = 0; i < n; ++i) sums[i] += from[i * kStride];
+  }
+}
+
+void sum_line(int64_t n, int64_t taps, int64_t dilation, int64_t stride, const int32_t* x, int32_t* sums) {
+  if (stride == 1) return sum_line_of<1>(n, taps, dilation, x, sums);
+  if (stride == 2) return sum_line_of<2>(n, taps, dilation, x, sums);
+  for (int64_t k = 0; k < taps; ++k) {
+    for (int64_t i = 0; i < n; ++i) sums[i] += x[k * dilation + i * stride];
   }
 }
 
