@@ -65,13 +65,18 @@ struct Task {
         static_cast<int32_t>(std::clamp<int64_t>(gain + multiplier_bits + pick(rng, farthest, 2), 0, 40));
   }
 
-  int8_t expected(int64_t c, int32_t acc, int8_t r) const {
+  int64_t before_output(int64_t c, int32_t acc, int8_t r) const {
     const ChannelStage& s = stages.channel;
     const int64_t t = int64_t{acc} + bias[static_cast<size_t>(c)];
     int64_t v = channel_stage(t, multiplier[static_cast<size_t>(c)], s.shift, s.shift_negative, s.bypass);
     if (has_residual) {
       v = sat32(v + sat32(operand_stage(r, residual.offset, residual.multiplier, residual.shift)));
     }
+    return v;
+  }
+
+  int8_t expected(int64_t c, int32_t acc, int8_t r) const {
+    int64_t v = before_output(c, acc, r);
     if (stages.clamps) v = std::min(std::max(v, stages.low), stages.high);
     const OutputStage& o = stages.output;
     return output_stage(v, o.multiplier, o.shift, o.zero_point, o.zero_point_first);
@@ -109,6 +114,52 @@ TEST_P(NpuRequantizer, EqualsTheStages) {
     }
   }
   EXPECT_GT(usable, 500);
+}
+
+// Look-up tables with steps at every index, or smooth ones; pixels together, apart and beside others.
+TEST_P(NpuRequantizer, EqualsTheStagesWithTables) {
+  std::mt19937_64 rng(8);
+  int usable = 0;
+  for (int round = 0; round < 600; ++round) {
+    const int64_t channels = rng() % 2 == 0 ? int64_t{1} << pick(rng, 0, 6) : pick(rng, 1, 64);
+    Task task(rng, channels);
+    std::vector<int16_t> table(2 * 513);
+    const bool smooth = rng() % 2 == 0;
+    for (size_t i = 0; i < table.size(); ++i)
+      table[i] = static_cast<int16_t>(smooth ? static_cast<int64_t>(i) * 32 - 16384 : pick(rng, -32768, 32767));
+    const auto reach = static_cast<double>(task.largest[0]) * (task.stages.channel.bypass ? 1 : 16384) /
+                       static_cast<double>(int64_t{1} << (task.stages.channel.bypass ? 0 : task.stages.channel.shift));
+    const int32_t index_scale = static_cast<int32_t>(pick(rng, 1, 32767));
+    const int index_shift = std::clamp(static_cast<int>(std::log2(reach * index_scale / kTableLimit)), 0, 40);
+    task.stages.output = {static_cast<int32_t>(pick(rng, 1, 32767)), static_cast<int32_t>(pick(rng, 18, 24)),
+                          static_cast<int32_t>(pick(rng, -128, 127)), rng() % 2 == 0};
+    const TableOutput output(table.data(), index_scale, index_shift, task.stages.output);
+    task.stages.table = &output;
+    const Requantizer requantizer(task.stages);
+    if (!requantizer.usable()) continue;
+    ++usable;
+    const int64_t pixels = pick(rng, 1, 140), stride = channels + pick(rng, 0, 1) * pick(rng, 0, 70);
+    std::vector<int32_t> acc(static_cast<size_t>(pixels * channels));
+    for (int32_t& a : acc) a = static_cast<int32_t>(pick(rng, -task.largest[0], task.largest[0]));
+    std::vector<int8_t> residual(static_cast<size_t>(pixels * stride));
+    for (int8_t& r : residual) r = static_cast<int8_t>(rng());
+    std::vector<int8_t> y = residual;
+    requantizer.run(pixels, 0, channels, acc.data(), task.has_residual ? y.data() : nullptr, stride, y.data(), stride);
+    for (int64_t p = 0; p < pixels; ++p) {
+      for (int64_t c = 0; c < stride; ++c) {
+        const auto at = static_cast<size_t>(p * stride + c);
+        int8_t want = residual[at];
+        if (c < channels) {
+          const int64_t v = task.before_output(c, acc[static_cast<size_t>(p * channels + c)], residual[at]);
+          const OutputStage& o = task.stages.output;
+          want = output_stage(table_value(table.data(), rne(v * index_scale, index_shift)), o.multiplier, o.shift,
+                              o.zero_point, o.zero_point_first);
+        }
+        ASSERT_EQ(y[at], want) << "round " << round << " pixel " << p << " channel " << c;
+      }
+    }
+  }
+  EXPECT_GT(usable, 100);
 }
 
 TEST_P(NpuRequantizer, RefusesWhatFloatsCannotDecide) {

@@ -73,7 +73,8 @@ void for_pool_windows(const PoolShape& s, const Body& body) {
 }
 
 constexpr int64_t kChannelBlock = 256;
-constexpr uint32_t kIndexUnit = 16;  // of indices that fp32 gives
+constexpr int64_t kFewChannels = 8;                   // for which a copy is cheaper than vectors with idle lanes
+constexpr int32_t kIndexUnit = kRequantizeIndexUnit;  // of indices that fp32 gives
 
 }  // namespace
 
@@ -182,7 +183,7 @@ TableOutput::TableOutput(const int16_t* table, int32_t index_scale, int32_t inde
     : index_scale_(index_scale),
       index_shift_(index_shift),
       factor_(index_scale * power_of_two(-index_shift)),
-      results_(static_cast<size_t>(last()) + 1) {
+      results_(static_cast<size_t>(last()) + 2) {  // vectors read pairs
   std::vector<int32_t> values;
   for (int32_t x = -kTableLimit; x <= kTableLimit; ++x) values.push_back(table_value(table, x));
   const auto n = static_cast<int64_t>(values.size());
@@ -195,7 +196,7 @@ TableOutput::TableOutput(const int16_t* table, int32_t index_scale, int32_t inde
   }
 }
 
-uint32_t TableOutput::last() { return 2 * kTableLimit; }
+int32_t TableOutput::last() { return 2 * kTableLimit; }
 
 int8_t TableOutput::exact(int64_t v) const {
   const int64_t x = std::clamp<int64_t>(rne(v * index_scale_, index_shift_), -kTableLimit, kTableLimit);
@@ -253,9 +254,10 @@ Requantizer::Requantizer(const Stages& s) : has_residual_(s.residual != nullptr)
     const double inner = s.table->factor() * kIndexUnit * (has_residual_ ? 1.0 : 0.5);
     if (inner >= 0.2 || residual_reach_ >= 0x1p12 || farthest_ + residual_reach_ >= 0x1p26) return;
     margin_ = 1;
-    constexpr uint32_t kHalf = kIndexUnit / 2;
+    constexpr int32_t kHalf = kIndexUnit / 2;
     constant_ = static_cast<float>(kTableLimit * kIndexUnit + kHalf + 1);
     usable_ = true;
+    share_pixels();
     return;
   }
   const OutputStage& out = s.output;
@@ -312,10 +314,15 @@ void Requantizer::set_output(const Stages& s, double out_factor) {
   constexpr int32_t kHalf = kUnit / 2;
   constant_ = static_cast<float>(out.zero_point * kUnit + kHalf + margin_);
   usable_ = true;
-  if (s.channels >= kMostChannels || kMostChannels % s.channels != 0) return;
+  share_pixels();
+}
+
+void Requantizer::share_pixels() {
+  const int64_t channels = stages_.channels;
+  if (channels >= kMostChannels || kMostChannels % channels != 0) return;
   for (int64_t i = 0; i < kMostChannels; ++i) {
-    shared_bias_.push_back(s.channel.bias[i % s.channels]);
-    shared_factors_.push_back(factors_[static_cast<size_t>(i % s.channels)]);
+    shared_bias_.push_back(stages_.channel.bias[i % channels]);
+    shared_factors_.push_back(factors_[static_cast<size_t>(i % channels)]);
   }
 }
 
@@ -329,43 +336,17 @@ int64_t Requantizer::stages_before_output(int64_t channel, int32_t acc, const in
   return sat32(int64_t{v} + sat32(operand_stage(*residual, r.offset, r.multiplier, r.shift)));
 }
 
-int8_t Requantizer::look_up_exactly(int64_t channel, int32_t acc, const int8_t* residual) const {
-  return stages_.table->exact(stages_before_output(channel, acc, residual));
-}
-
-void Requantizer::look_up(const RequantizeBlock& all, int64_t channel) const {
-  constexpr int64_t kValues = 1024;
-  uint32_t index[kValues];
-  RequantizeBlock b = all;
-  const int64_t step = kValues / b.channels;
-  const uint16_t* results = stages_.table->results();
-  const auto doubt = static_cast<uint32_t>(2 * margin_);
-  for (int64_t first = 0; first < all.pixels; first += step) {
-    b.pixels = std::min(step, all.pixels - first);
-    b.acc = all.acc + first * b.channels;
-    if (all.residual != nullptr) b.residual = all.residual + first * b.residual_stride;
-    rows().requantize_table(b, TableOutput::last() * kIndexUnit + kIndexUnit - 1, index);
-    for (int64_t p = 0; p < b.pixels; ++p) {
-      const uint32_t* at = index + p * b.channels;
-      int8_t* y = all.y + (first + p) * b.y_stride;
-      const int8_t* residual = all.residual == nullptr ? nullptr : b.residual + p * b.residual_stride;
-      const int64_t channels = b.channels;  // locals, which stores of bytes cannot change
-      for (int64_t c = 0; c < channels; ++c) {
-        const uint16_t result = results[at[c] / kIndexUnit];
-        const bool doubtful = (result >> 8) != 0 && at[c] % kIndexUnit <= doubt;
-        y[c] = doubtful
-                   ? look_up_exactly(channel + c, b.acc[p * channels + c], residual == nullptr ? nullptr : residual + c)
-                   : static_cast<int8_t>(result);
-      }
-    }
-  }
-}
-
 int8_t Requantizer::exact(int64_t channel, int32_t acc, const int8_t* residual) const {
   int64_t v = stages_before_output(channel, acc, residual);
+  if (stages_.table != nullptr) return stages_.table->exact(v);
   if (stages_.clamps) v = std::min<int64_t>(std::max<int64_t>(v, sat32(stages_.low)), sat32(stages_.high));
   const OutputStage& out = stages_.output;
   return output_stage(v, out.multiplier, out.shift, out.zero_point, out.zero_point_first);
+}
+
+void Requantizer::run_rows(const RequantizeBlock& b) const {
+  if (stages_.table == nullptr) return rows().requantize(b);
+  rows().requantize_look_up(b, TableOutput::last(), stages_.table->results());
 }
 
 // Pixels that lie together, as rows of kMostChannels values.
@@ -375,7 +356,7 @@ void Requantizer::run_shared(RequantizeBlock b) const {
   const int64_t values = b.pixels * b.channels, rest = values % kMostChannels;
   b.pixels = values / kMostChannels;
   b.channels = b.y_stride = b.residual_stride = kMostChannels;
-  rows().requantize(b);
+  run_rows(b);
   if (rest == 0) return;
   // `exact` counts from the first pixel: the last row is the one behind all whole ones.
   const int64_t done = values - rest;
@@ -395,7 +376,18 @@ void Requantizer::run_shared(RequantizeBlock b) const {
   if (b.residual != nullptr) b.residual += done;
   b.pixels = 1;
   b.channels = rest;
-  rows().requantize(b);
+  run_rows(b);
+}
+
+// Pixels of few channels that lie apart, by way of some that lie together.
+void Requantizer::run_apart(int64_t pixels, const int32_t* acc, int8_t* y, int64_t y_stride) const {
+  int8_t results[1024];
+  const int64_t channels = stages_.channels, step = static_cast<int64_t>(sizeof(results)) / channels;
+  for (int64_t first = 0; first < pixels; first += step) {
+    const int64_t n = std::min(step, pixels - first);
+    run(n, 0, channels, acc + first * channels, nullptr, 0, results, channels);
+    for (int64_t p = 0; p < n; ++p) std::copy_n(results + p * channels, channels, y + (first + p) * y_stride);
+  }
 }
 
 void Requantizer::run(int64_t pixels, int64_t channel, int64_t channels, const int32_t* acc, const int8_t* residual,
@@ -417,7 +409,6 @@ void Requantizer::run(int64_t pixels, int64_t channel, int64_t channels, const i
   b.high = high_;
   b.y = y;
   b.y_stride = y_stride;
-  if (stages_.table != nullptr) return look_up(b, channel);
   const auto exactly = [&](int64_t index) {
     const int64_t pixel = index / channels, c = index % channels;
     return exact(channel + c, acc[index], residual == nullptr ? nullptr : residual + pixel * residual_stride + c);
@@ -425,8 +416,11 @@ void Requantizer::run(int64_t pixels, int64_t channel, int64_t channels, const i
   b.exact = [](const void* context, int64_t index) { return (*static_cast<decltype(&exactly)>(context))(index); };
   b.context = &exactly;
   const bool dense = y_stride == channels && (residual == nullptr || residual_stride == channels);
-  if (dense && !shared_bias_.empty() && channels == stages_.channels) return run_shared(b);
-  rows().requantize(b);
+  const bool shares = !shared_bias_.empty() && channels == stages_.channels;
+  if (shares && dense) return run_shared(b);
+  if (shares && residual == nullptr && channels <= kFewChannels && pixels > 1)
+    return run_apart(pixels, acc, y, y_stride);
+  run_rows(b);
 }
 
 void quantize_s8(int64_t n, const float* x, float scale, int32_t zero, int8_t* y) {

@@ -73,7 +73,7 @@ class TableOutput {
   // Results as bytes; bit 8 is set where a neighbouring index has another result. Indices count from 0.
   const uint16_t* results() const { return results_.data(); }
   int8_t exact(int64_t v) const;
-  static uint32_t last();  // index
+  static int32_t last();  // index
 
  private:
   int32_t index_scale_ = 1, index_shift_ = 0;
@@ -110,11 +110,12 @@ class Requantizer {
  private:
   bool set_factors(const Stages& stages, double out_factor, double unit);
   void set_output(const Stages& stages, double out_factor);
-  void look_up(const RequantizeBlock& block, int64_t channel) const;
   int64_t stages_before_output(int64_t channel, int32_t acc, const int8_t* residual) const;
-  int8_t look_up_exactly(int64_t channel, int32_t acc, const int8_t* residual) const;
   int8_t exact(int64_t channel, int32_t acc, const int8_t* residual) const;
+  void share_pixels();
+  void run_rows(const RequantizeBlock& block) const;
   void run_shared(RequantizeBlock block) const;
+  void run_apart(int64_t pixels, const int32_t* acc, int8_t* y, int64_t y_stride) const;
 
   bool usable_ = false;
   bool has_residual_ = false;

@@ -29,6 +29,8 @@ struct RequantizeBlock {
   const void* context;
 };
 constexpr int kRequantizeBits = 16;
+constexpr int kRequantizeIndexBits = 4;  // of table indices
+constexpr int kRequantizeIndexUnit = 1 << kRequantizeIndexBits;
 constexpr float kFarthest = 0x1p30F - 0x1p15F;
 
 // fp16 results from sums: y = fl16(min(max(v [+ bias], low), high)); NaN stays. Without limits: minus and plus
@@ -44,8 +46,10 @@ struct HalfOutput {
 
 struct RowKernels {
   void (*requantize)(const RequantizeBlock&);
-  // index [pixels][channels] = u clamped to [0, limit]. Takes the block's operands, factors and constant, nothing else.
-  void (*requantize_table)(const RequantizeBlock&, uint32_t limit, uint32_t* index);
+  // By a table instead: u in units of 1 / kRequantizeIndexUnit of an index, clamped to [0, limit]; y = the low byte of
+  // results[index]. Where bit 8 is set there and the fraction does not exceed twice the margin, `exact` gives y. Two
+  // bytes behind results[limit] may be read.
+  void (*requantize_look_up)(const RequantizeBlock&, int32_t limit, const uint16_t* results);
   // v = sat32(rne(t * c, s)), t = acc + bias + b * sum. `b`, `sums` may be nullptr; sums_step 0 (one for all) or 1.
   // scale, scale_negative: 2^-shift of non-negative and of negative products.
   void (*channel)(int64_t n, const int32_t* acc, const int32_t* bias, const int32_t* b, const int32_t* sums,
