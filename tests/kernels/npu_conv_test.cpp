@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "base/parallel.hpp"
-#include "kernels/isa.hpp"
 #include "kernels/npu/conv.hpp"
-#include "kernels/npu/conv_dispatch.hpp"
 #include "kernels/npu/conv_reference.hpp"
 #include "kernels/npu_exact.hpp"
+#include "kernels/npu_loops.hpp"
 
 namespace openrknn::npu {
 namespace {
@@ -20,36 +19,9 @@ using openrknn::testing::Dyadic;
 using openrknn::testing::exact_group;
 using openrknn::testing::half_value;
 
-// The loops for one instruction set.
-struct Loops {
-  const char* name;
-  Isa isa;
-  bool vnni;
-};
-
-class NpuConvLoops : public ::testing::TestWithParam<Loops> {
- protected:
-  void SetUp() override {
-    if (!isa_supported(GetParam().isa)) GTEST_SKIP() << "this machine lacks " << GetParam().name;
-    force_isa(GetParam().isa);
-    allow_vnni(GetParam().vnni);
-    if (GetParam().vnni && !has_avx512_vnni()) GTEST_SKIP() << "this machine lacks AVX-512 VNNI";
-  }
-  void TearDown() override {
-    force_isa(before_);
-    allow_vnni(true);
-  }
-  Isa before_ = isa();
-};
-
-INSTANTIATE_TEST_SUITE_P(Every, NpuConvLoops,
-                         ::testing::Values(Loops{"scalar", Isa::kScalar, false}, Loops{"avx2", Isa::kAvx2, false},
-                                           Loops{"avx512", Isa::kAvx512, false}, Loops{"vnni", Isa::kAvx512, true}),
-                         [](const auto& loops) { return std::string(loops.param.name); });
-
-int64_t pick(std::mt19937& rng, int64_t low, int64_t high) {
-  return low + static_cast<int64_t>(rng() % static_cast<uint64_t>(high - low + 1));
-}
+using NpuConvLoops = testing::NpuLoops;
+using testing::pick;
+INSTANTIATE_TEST_SUITE_P(Every, NpuConvLoops, testing::all_loops(), testing::loops_name);
 
 ConvShape random_shape(std::mt19937& rng, bool depthwise) {
   ConvShape s{};

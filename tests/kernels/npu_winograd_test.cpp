@@ -4,38 +4,15 @@
 #include <vector>
 
 #include "base/parallel.hpp"
-#include "kernels/isa.hpp"
-#include "kernels/npu/conv_dispatch.hpp"
 #include "kernels/npu/winograd.hpp"
+#include "kernels/npu_loops.hpp"
 
 namespace openrknn::npu {
 namespace {
 
-struct Loops {
-  const char* name;
-  Isa isa;
-  bool vnni;
-};
-
-class NpuWinograd : public ::testing::TestWithParam<Loops> {
- protected:
-  void SetUp() override {
-    if (!isa_supported(GetParam().isa)) GTEST_SKIP() << "this machine lacks " << GetParam().name;
-    force_isa(GetParam().isa);
-    allow_vnni(GetParam().vnni);
-    if (GetParam().vnni && !has_avx512_vnni()) GTEST_SKIP() << "this machine lacks AVX-512 VNNI";
-  }
-  void TearDown() override {
-    force_isa(before_);
-    allow_vnni(true);
-  }
-  Isa before_ = isa();
-};
-
-INSTANTIATE_TEST_SUITE_P(Every, NpuWinograd,
-                         ::testing::Values(Loops{"scalar", Isa::kScalar, false}, Loops{"avx2", Isa::kAvx2, false},
-                                           Loops{"avx512", Isa::kAvx512, false}, Loops{"vnni", Isa::kAvx512, true}),
-                         [](const auto& loops) { return std::string(loops.param.name); });
+using NpuWinograd = testing::NpuLoops;
+using testing::pick;
+INSTANTIATE_TEST_SUITE_P(Every, NpuWinograd, testing::all_loops(), testing::loops_name);
 
 ConvShape shape_of(int64_t channels, int64_t in_channels, int64_t out_channels, int64_t out_h, int64_t out_w) {
   ConvShape s{};
@@ -84,10 +61,6 @@ void expect_exact(const ConvShape& s, const std::vector<int8_t>& x, const std::v
   });
   ASSERT_EQ(got, sums_of(s, x, w, zero)) << s.in_channels << " to " << s.out_channels << " channels, " << s.out_h << "x"
                                          << s.out_w;
-}
-
-int64_t pick(std::mt19937& rng, int64_t low, int64_t high) {
-  return low + static_cast<int64_t>(rng() % static_cast<uint64_t>(high - low + 1));
 }
 
 TEST_P(NpuWinograd, EqualsTheSums) {
