@@ -191,8 +191,8 @@ struct WeightSums {
 
 // `weights`: plain ones in the order of the kernels.
 npu::Requantizer ConvRunner::requantizer(const Constants& k, std::span<const std::byte> weights) const {
-  const auto kind = task_.activation.kind;
-  if (k.sums || kind == model::ActivationKind::kPRelu || kind == model::ActivationKind::kFunction) return {};
+  npu::Requantizer::Stages stages;
+  if (k.sums || !integer_pipeline_.describe(stages)) return {};
   const auto* w = reinterpret_cast<const int8_t*>(weights.data());
   const int64_t filter = static_cast<int64_t>(weights.size()) / k.channels;
   std::vector<int64_t> least, largest;
@@ -207,17 +207,11 @@ npu::Requantizer ConvRunner::requantizer(const Constants& k, std::span<const std
     least.push_back(-128 * sums.positive + 127 * sums.negative);
     largest.push_back(127 * sums.positive - 128 * sums.negative);
   }
-  npu::Requantizer::Stages stages;
   stages.channels = k.channels;
   stages.channel = channel_stage(k);
   stages.least = least.data();
   stages.largest = largest.data();
   if (!task_.operands.empty()) stages.residual = &residual_;
-  stages.clamps = kind == model::ActivationKind::kClamp;
-  stages.low = task_.activation.min;
-  stages.high = task_.activation.max;
-  if (kind == model::ActivationKind::kTable) stages.table = &integer_pipeline_.table();
-  stages.output = integer_pipeline_.output_stage();
   return npu::Requantizer(stages);
 }
 

@@ -2,6 +2,7 @@
 // parts of rows.
 #include "kernels/npu/elementwise.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "sim/parts.hpp"
@@ -27,6 +28,8 @@ bool same_for_all_channels(const model::Activation& a) {
   return a.kind != model::ActivationKind::kPRelu || a.slope_count == 1;
 }
 
+constexpr int64_t kRow = npu::Requantizer::kMostChannels;
+constexpr int64_t kRowsAtOnce = 32;
 constexpr int64_t kBytes = 256;
 constexpr int64_t kManyElements = 4096;  // from here on the table of all pairs pays
 using AllBytes = std::array<int8_t, kBytes>;
@@ -55,6 +58,7 @@ class ElementwiseRunner final : public Runner {
       if (combine_ == npu::Combine::kMul) {
         for (auto& stage : stages_) stage = {stage.offset, 1, 0};
       }
+      describe();
     } else {
       half_pipeline_ = HalfPipeline(program, task);
     }
@@ -64,7 +68,9 @@ class ElementwiseRunner final : public Runner {
     const View& y = context.view(task_.outputs[0]);
     // Results of all pairs of bytes, where there are many elements to look up.
     const int64_t elements = y.cube.n * y.cube.h * y.cube.w * y.cube.c;
-    if (integer_ && results_.empty() && elements >= kManyElements && same_for_all_channels(task_.activation))
+    const bool one_pass = requantizer_.usable() && !context.strict();
+    if (integer_ && !one_pass && results_.empty() && elements >= kManyElements &&
+        same_for_all_channels(task_.activation))
       compute_pairs();
     for_parts(y.cube, kPartValues, [&](const Part& part) { integer_ ? integer(context, part) : half(context, part); });
     return {};
@@ -77,6 +83,11 @@ class ElementwiseRunner final : public Runner {
     int64_t a_stride = 0, b_stride = 0;
     const int8_t* a = load(context.view(task_.inputs[0]), part, m.a, a_stride);
     const int8_t* b = load(context.view(task_.inputs[1]), part, m.b, b_stride);
+    if (requantizer_.usable() && !context.strict()) {
+      return store<int8_t>(context.view(task_.outputs[0]), part, [&](int8_t* y, int64_t stride) {
+        in_one_pass(part.ws, part.cs, {a, a_stride, b, b_stride, y, stride});
+      });
+    }
     if (!results_.empty()) {
       return store<int8_t>(context.view(task_.outputs[0]), part, [&](int8_t* y, int64_t stride) {
         for (int64_t p = 0; p < part.ws; ++p) look_up(part.cs, a + p * a_stride, b + p * b_stride, y + p * stride);
@@ -89,6 +100,70 @@ class ElementwiseRunner final : public Runner {
     npu::combine_s32(combine_, n, v, e, v);
     store<int8_t>(context.view(task_.outputs[0]), part,
                   [&](int8_t* y, int64_t stride) { integer_pipeline_.finish(part.ws, part.cs, part.c, v, y, stride); });
+  }
+
+  // Sums as convolutions add a residual, the first operand as the accumulator; products as accumulators.
+  void describe() {
+    const bool product = combine_ == npu::Combine::kMul;
+    npu::Requantizer::Stages stages;
+    if ((!product && combine_ != npu::Combine::kAdd) || !integer_pipeline_.describe(stages)) return;
+    const npu::OperandStage& first = stages_[0];
+    const auto is_zero_point = [](const npu::OperandStage& s) { return s.offset >= -128 && s.offset <= 128; };
+    if (product && !(is_zero_point(stages_[0]) && is_zero_point(stages_[1]))) return;
+    const int64_t reach = product ? int64_t{256} * 256 : 128;
+    const std::vector<int64_t> least(kRow, -reach), largest(kRow, reach);
+    biases_.assign(kRow, product ? 0 : first.offset);
+    multipliers_.assign(kRow, first.multiplier);
+    stages.channels = kRow;
+    stages.channel = {biases_.data(), nullptr, multipliers_.data(), first.shift, first.shift, false};
+    stages.least = least.data();
+    stages.largest = largest.data();
+    if (!product) stages.residual = &stages_[1];
+    requantizer_ = npu::Requantizer(stages);
+  }
+
+  struct Values {
+    const int8_t* a;
+    int64_t a_stride;
+    const int8_t* b;
+    int64_t b_stride;
+    int8_t* y;
+    int64_t y_stride;
+  };
+
+  void in_one_pass(int64_t pixels, int64_t channels, const Values& x) const {
+    if (x.a_stride == channels && x.b_stride == channels && x.y_stride == channels) {
+      const int64_t values = pixels * channels, whole = values / kRow * kRow, rest = values - whole;
+      in_rows(whole / kRow, kRow, {x.a, kRow, x.b, kRow, x.y, kRow});
+      return in_rows(1, rest, {x.a + whole, rest, x.b + whole, rest, x.y + whole, rest});
+    }
+    for (int64_t c = 0; c < channels; c += kRow) {
+      in_rows(pixels, std::min(kRow, channels - c), {x.a + c, x.a_stride, x.b + c, x.b_stride, x.y + c, x.y_stride});
+    }
+  }
+
+  // Rows of at most kRow values.
+  void in_rows(int64_t rows, int64_t n, const Values& x) const {
+    if (n == 0) return;
+    int32_t v[kRowsAtOnce * kRow];
+    const bool product = combine_ == npu::Combine::kMul;
+    for (int64_t first = 0; first < rows; first += kRowsAtOnce) {
+      const int64_t count = std::min(kRowsAtOnce, rows - first);
+      const int8_t* a = x.a + first * x.a_stride;
+      const int8_t* b = x.b + first * x.b_stride;
+      const bool together = x.a_stride == n && x.b_stride == n;
+      const int64_t runs = together ? 1 : count, length = together ? count * n : n;
+      for (int64_t r = 0; r < runs; ++r) {
+        const int8_t* from = a + r * x.a_stride;
+        int32_t* to = v + r * n;
+        if (product) {
+          npu::multiply_s8(length, from, stages_[0].offset, b + r * x.b_stride, stages_[1].offset, to);
+        } else {
+          npu::widen_s8(length, from, to);
+        }
+      }
+      requantizer_.run(count, 0, n, v, product ? nullptr : b, x.b_stride, x.y + first * x.y_stride, x.y_stride);
+    }
   }
 
   void look_up(int64_t n, const int8_t* a, const int8_t* b, int8_t* y) const {
@@ -132,7 +207,9 @@ class ElementwiseRunner final : public Runner {
   npu::OperandStage stages_[2];
   IntegerPipeline integer_pipeline_;
   HalfPipeline half_pipeline_;
-  std::vector<int8_t> results_;  // [first operand][second operand]; empty: not computed
+  std::vector<int32_t> biases_, multipliers_;  // of a row
+  npu::Requantizer requantizer_;               // fast mode, where usable
+  std::vector<int8_t> results_;                // [first operand][second operand]; empty: not computed
 };
 
 // v = x - zero point (int8) or x (fp16), then the activation and the output stage.

@@ -57,6 +57,17 @@ void IntegerPipeline::finish(int64_t pixels, int64_t channels, int64_t channel, 
   npu::output_block(pixels, channels, v, output_, y, y_stride);
 }
 
+bool IntegerPipeline::describe(npu::Requantizer::Stages& stages) const {
+  const model::Activation& a = activation_;
+  if (a.kind == ActivationKind::kPRelu || a.kind == ActivationKind::kFunction) return false;
+  stages.clamps = a.kind == ActivationKind::kClamp;
+  stages.low = a.min;
+  stages.high = a.max;
+  if (a.kind == ActivationKind::kTable) stages.table = &table_;
+  stages.output = output_;
+  return true;
+}
+
 HalfPipeline::HalfPipeline(const model::Program& program, const model::Task& task)
     : activation_(task.activation),
       slopes_(blob_as<float>(program, task.activation.slopes)),

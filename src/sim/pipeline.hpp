@@ -16,8 +16,8 @@ class IntegerPipeline {
   IntegerPipeline(const model::Program& program, const model::Task& task);
   // Activation and output stage; v is overwritten.
   void finish(int64_t pixels, int64_t channels, int64_t channel, int32_t* v, int8_t* y, int64_t y_stride) const;
-  const npu::OutputStage& output_stage() const { return output_; }
-  const npu::TableOutput& table() const { return table_; }
+  // The same as a part of stages in one pass, while this lives; false where they have no form for the activation.
+  bool describe(npu::Requantizer::Stages& stages) const;
 
  private:
   model::Activation activation_;

@@ -150,6 +150,12 @@ void add_operand_block(int64_t pixels, int64_t channels, const int8_t* x, int64_
   }
 }
 
+void widen_s8(int64_t n, const int8_t* x, int32_t* v) { rows().widen_s8(n, x, v); }
+
+void multiply_s8(int64_t n, const int8_t* a, int32_t a_offset, const int8_t* b, int32_t b_offset, int32_t* v) {
+  rows().multiply_s8(n, a, a_offset, b, b_offset, v);
+}
+
 void combine_s32(Combine op, int64_t n, const int32_t* a, const int32_t* b, int32_t* v) {
   switch (op) {
     case Combine::kAdd:

@@ -75,6 +75,9 @@ struct RowKernels {
   void (*max_s8)(int64_t pixels, int64_t n, int64_t taps, const int64_t* offsets, const int8_t* x, int64_t x_step,
                  int8_t* y, int64_t y_step);
   void (*sum_s8)(int64_t n, const int8_t* x, int32_t* y);  // y += x
+  void (*widen_s8)(int64_t n, const int8_t* x, int32_t* y);
+  // y = (a + a_offset) * (b + b_offset)
+  void (*multiply_s8)(int64_t n, const int8_t* a, int32_t a_offset, const int8_t* b, int32_t b_offset, int32_t* y);
 };
 
 extern const RowKernels kRowKernelsScalar;

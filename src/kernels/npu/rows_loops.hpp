@@ -273,10 +273,18 @@ void sum_row(int64_t n, const int8_t* x, int32_t* y) {
   for (int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
-constexpr RowKernels kLoops = {requantize_block, requantize_look_up, channel_row,    operand_row,
-                               table_index_row,  half_table_row,     prelu_row,      clamp_row,
-                               output_row,       quantize_row,       dequantize_row, widen_row,
-                               narrow_row,       half_output_rows,   max_row,        sum_row};
+void widen_s8_row(int64_t n, const int8_t* x, int32_t* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i];
+}
+
+void multiply_row(int64_t n, const int8_t* a, int32_t a_offset, const int8_t* b, int32_t b_offset, int32_t* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = (a[i] + a_offset) * (b[i] + b_offset);
+}
+
+constexpr RowKernels kLoops = {requantize_block, requantize_look_up, channel_row, operand_row,      table_index_row,
+                               half_table_row,   prelu_row,          clamp_row,   output_row,       quantize_row,
+                               dequantize_row,   widen_row,          narrow_row,  half_output_rows, max_row,
+                               sum_row,          widen_s8_row,       multiply_row};
 
 }  // namespace
 }  // namespace openrknn::npu
