@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/text.hpp"
 #include "eval/fusion.hpp"
@@ -82,6 +83,11 @@ void Evaluator::find_lifetimes(const Graph& graph, size_t slots, Schedule& sched
       if (value.shape) schedule.last_made[{value.dtype, value.shape->elements()}] = step;
     }
   }
+  for (const auto& node : schedule.nodes) {
+    const bool constant =
+        node->inputs.size() > 1 && node->inputs[1].valid() && graph.constant(node->inputs[1]) != nullptr;
+    schedule.packed.push_back(constant ? std::make_unique<cpu::PackedWeights>() : nullptr);
+  }
   schedule.dies_after.resize(schedule.nodes.size());
   for (const ValueId id : graph.values()) {
     if (last_use[id.index] == kNever || graph.is_output(id) || graph.constant(id) != nullptr) continue;
@@ -120,12 +126,12 @@ class Run {
     return constant != nullptr ? *constant : tensors_[id.index];
   }
 
-  Status step(const Node& node) {
+  Status step(const Node& node, cpu::PackedWeights* packed) {
     if (is_view(node)) return view(node);
     const bool shaped = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
       return !id.valid() || (graph_.value(id).shape && graph_.value(id).dtype != DType::kUndefined);
     });
-    return shaped ? run_kernel(node) : run_inferred(node);
+    return shaped ? run_kernel(node, packed) : run_inferred(node);
   }
 
   void release(ValueId id, size_t step) {
@@ -160,7 +166,7 @@ class Run {
     return tensor;
   }
 
-  Status run_kernel(const Node& node) {
+  Status run_kernel(const Node& node, cpu::PackedWeights* packed) {
     inputs_.clear();
     outputs_.clear();
     for (const ValueId id : node.inputs) inputs_.push_back(get(id).view());
@@ -172,7 +178,7 @@ class Run {
       set(id, std::move(tensor));
       outputs_.back() = tensors_[id.index].mutable_view();
     }
-    return cpu::kernels().find(node.op)({inputs_, outputs_, node.attributes});
+    return cpu::kernels().find(node.op)({inputs_, outputs_, node.attributes, packed});
   }
 
   // The shapes depend on data: they are inferred from the operands at hand.
@@ -196,7 +202,8 @@ class Run {
 
 }  // namespace
 
-Result<Tensors> Evaluator::run(const Tensors& inputs, const Observer& observer) const {
+Result<Tensors> Evaluator::run(const Tensors& inputs, const Observer& observer, const StepTimer& timer) const {
+  using Clock = std::chrono::steady_clock;
   OPENRKNN_CHECK_OK(check_inputs(*graph_, inputs));
   const Schedule& schedule = observer ? all_ : fused_;
   Run run(*graph_, slots_, schedule.last_made);
@@ -206,7 +213,10 @@ Result<Tensors> Evaluator::run(const Tensors& inputs, const Observer& observer) 
   }
   for (size_t step = 0; step < schedule.nodes.size(); ++step) {
     const Node& node = *schedule.nodes[step];
-    if (auto status = run.step(node); !status.ok()) return status.error().within(place_of(*graph_, node));
+    const Clock::time_point start = timer ? Clock::now() : Clock::time_point();
+    if (auto status = run.step(node, schedule.packed[step].get()); !status.ok())
+      return status.error().within(place_of(*graph_, node));
+    if (timer) timer(node, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
     for (const ValueId id : node.outputs) {
       if (id.valid() && observer) observer(id, run.get(id).view());
     }

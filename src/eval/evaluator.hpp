@@ -10,6 +10,7 @@
 
 #include "core/tensor.hpp"
 #include "ir/graph.hpp"
+#include "kernels/cpu/registry.hpp"
 
 namespace openrknn::eval {
 
@@ -18,13 +19,16 @@ using Tensors = std::map<std::string, Tensor, std::less<>>;
 // Called with every non-constant value once, graph inputs included, as soon as it exists.
 using Observer = std::function<void(ValueId value, const TensorView& data)>;
 
+// Called after every step of a run with the node, as it was executed, and the time it took.
+using StepTimer = std::function<void(const Node& node, double ms)>;
+
 class Evaluator {
  public:
   // Keeps a reference: the graph must outlive the evaluator and not change. Prepares order and lifetimes once.
   static Result<Evaluator> make(const Graph& graph);
   // `inputs` by graph input name; types and shapes must be the graph's (an error says given and expected). Intermediate
   // tensors are freed at their last use. Outputs by name.
-  Result<Tensors> run(const Tensors& inputs, const Observer& observer = {}) const;
+  Result<Tensors> run(const Tensors& inputs, const Observer& observer = {}, const StepTimer& timer = {}) const;
 
  private:
   // What is executed in which order, and when tensors die.
@@ -33,6 +37,8 @@ class Evaluator {
     std::vector<std::vector<ValueId>> dies_after;  // per node
     // The last step that makes a tensor of a type and size: until then freed ones are kept for it.
     std::map<std::pair<DType, int64_t>, size_t> last_made;
+    // Per node: what kernels keep of constant weights; empty where the weights are no constant.
+    std::vector<std::unique_ptr<cpu::PackedWeights>> packed;
   };
   static void find_lifetimes(const Graph& graph, size_t slots, Schedule& schedule);
 

@@ -198,6 +198,16 @@ const GemmKernels& gemm_kernels() {
   return gemm_kernels_scalar();
 }
 
+const GemmKernels& gemm_kernels_for(int64_t n) {
+  const GemmKernels& widest = gemm_kernels();
+#if defined(__x86_64__)
+  // Twice as many vectors of half the width cost about the same, so an eighth fewer lanes pay.
+  const GemmKernels& half = gemm_kernels_avx2();
+  if (isa() == Isa::kAvx512 && align_up(n, half.width) * 8 <= align_up(n, widest.width) * 7) return half;
+#endif
+  return widest;
+}
+
 void gemm(int64_t problems, int64_t m, int64_t n, int64_t k, const std::function<GemmProblem(int64_t)>& problem,
           const GemmEpilogue& epilogue) {
   if (problems <= 0 || m <= 0 || n <= 0) return;

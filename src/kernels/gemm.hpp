@@ -37,5 +37,7 @@ void gemm(int64_t problems, int64_t m, int64_t n, int64_t k, const std::function
 // The table of the instruction set in use.
 struct GemmKernels;
 const GemmKernels& gemm_kernels();
+// The one for `n` values side by side: that of shorter vectors where it leaves fewer of them empty.
+const GemmKernels& gemm_kernels_for(int64_t n);
 
 }  // namespace openrknn

@@ -15,13 +15,36 @@ static inline Vec load(const float* p) { return _mm256_loadu_ps(p); }
 static inline void store(float* p, Vec v) { _mm256_storeu_ps(p, v); }
 static inline Vec broadcast(float x) { return _mm256_set1_ps(x); }
 static inline Vec multiply_add(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }
+// Of equal operands and of NaN the second one is the result.
+static inline Vec at_least(Vec low, Vec x) { return _mm256_max_ps(low, x); }
+static inline Vec at_most(Vec high, Vec x) { return _mm256_min_ps(high, x); }
+static inline Vec add(Vec a, Vec b) { return _mm256_add_ps(a, b); }
+
+static inline Vec load_first(const float* p, int count) {
+  float lanes[kWidth] = {};
+  for (int i = 0; i < count; ++i) lanes[i] = p[i];
+  return load(lanes);
+}
+static inline void store_first(float* p, Vec v, int count) {
+  float lanes[kWidth];
+  store(lanes, v);
+  for (int i = 0; i < count; ++i) p[i] = lanes[i];
+}
+
+template <int R>
+static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
+  for (int j = 0; j < n; ++j) {
+    for (int i = 0; i < R; ++i) c[j * ldc + i] = rows[i * n + j];
+  }
+}
 
 #include "kernels/gemm_kernels.inc"
 
 }  // namespace
 
 const GemmKernels& gemm_kernels_avx2() {
-  static const GemmKernels table = {kRows, kWidth, kVectors, tile, taps, copy_line};
+  static const GemmKernels table = {kRows,      kWidth,     kVectors,  tile,       taps,
+                                    depth_rows, pixel_tile, copy_line, copy_lines, clamp};
   return table;
 }
 

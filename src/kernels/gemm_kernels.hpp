@@ -20,8 +20,29 @@ struct GemmKernels {
   // written in whole vectors: all arrays extend to the next multiple of 4 vectors.
   void (*taps)(int64_t n, int64_t taps, const float* const* inputs, const float* weights, float bias, float* out);
 
+  // Rows of a depthwise convolution with a kernel of side `side` (3 or 5) and equal steps of 1 or 2 along both axes:
+  // out[i * out_pitch + x] = bias + sum over r, t < side, in order, of
+  // in[(i * step + r) * in_pitch + columns[t] + x] * weights[r * side + t] for 0 <= i < rows and 0 <= x < n. Input is
+  // read in whole vectors.
+  void (*depth_rows)(int side, int step, int64_t rows, int64_t n, const float* in, int64_t in_pitch,
+                     const int64_t* columns, const float* weights, float bias, float* out, int64_t out_pitch);
+
+  // A tile of a convolution, pixels x channels: c[j * ldc + i] = bias[j] + sum over l, in order, of
+  // x[offsets[l] + i] * w[l * n + j] for 0 <= i < pixels <= rows and 0 <= j < n = vectors * width; one chain of fused
+  // multiply-adds per element. `rows` floats of each row of c are written: those from `pixels` on hold anything.
+  void (*pixel_tile)(int pixels, int vectors, int64_t k, const float* x, const int64_t* offsets, const float* w,
+                     const float* bias, float* c, int64_t ldc);
+
   // to[i] = from[start + i * step], zeros outside of [0, extent); 0 <= i < count, step >= 1.
   void (*line)(const float* from, int64_t extent, int64_t start, int64_t step, int64_t count, float* to);
+
+  // The same for `rows` lines, from_pitch and to_pitch floats apart.
+  void (*lines)(const float* from, int64_t from_pitch, int64_t rows, int64_t extent, int64_t start, int64_t step,
+                int64_t count, float* to, int64_t to_pitch);
+
+  // to[i] = x < low ? low : x > high ? high : x with x = from[i] + residual[i], or from[i] when residual is null.
+  // The upper bound wins when they cross; NaN stays. from == to is allowed.
+  void (*clamp)(int64_t n, const float* from, const float* residual, float low, float high, float* to);
 };
 
 const GemmKernels& gemm_kernels_scalar();

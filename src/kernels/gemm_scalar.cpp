@@ -19,6 +19,9 @@ static inline Vec load(const float* p) { return vld1q_f32(p); }
 static inline void store(float* p, Vec v) { vst1q_f32(p, v); }
 static inline Vec broadcast(float x) { return vdupq_n_f32(x); }
 static inline Vec multiply_add(Vec a, Vec b, Vec c) { return vfmaq_f32(c, a, b); }
+static inline Vec add(Vec a, Vec b) { return vaddq_f32(a, b); }
+static inline Vec at_least(Vec low, Vec x) { return vbslq_f32(vcltq_f32(x, low), low, x); }
+static inline Vec at_most(Vec high, Vec x) { return vbslq_f32(vcgtq_f32(x, high), high, x); }
 
 #else
 
@@ -39,14 +42,49 @@ static inline Vec multiply_add(const Vec& a, const Vec& b, const Vec& c) {
   return r;
 }
 
+static inline Vec add(const Vec& a, const Vec& b) {
+  Vec r;
+  for (int i = 0; i < 4; ++i) r.lane[i] = a.lane[i] + b.lane[i];
+  return r;
+}
+static inline Vec at_least(const Vec& low, const Vec& x) {
+  Vec r;
+  for (int i = 0; i < 4; ++i) r.lane[i] = x.lane[i] < low.lane[i] ? low.lane[i] : x.lane[i];
+  return r;
+}
+static inline Vec at_most(const Vec& high, const Vec& x) {
+  Vec r;
+  for (int i = 0; i < 4; ++i) r.lane[i] = x.lane[i] > high.lane[i] ? high.lane[i] : x.lane[i];
+  return r;
+}
+
 #endif
+
+static inline Vec load_first(const float* p, int count) {
+  float lanes[kWidth] = {};
+  for (int i = 0; i < count; ++i) lanes[i] = p[i];
+  return load(lanes);
+}
+static inline void store_first(float* p, const Vec& v, int count) {
+  float lanes[kWidth];
+  store(lanes, v);
+  for (int i = 0; i < count; ++i) p[i] = lanes[i];
+}
+
+template <int R>
+static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
+  for (int j = 0; j < n; ++j) {
+    for (int i = 0; i < R; ++i) c[j * ldc + i] = rows[i * n + j];
+  }
+}
 
 #include "kernels/gemm_kernels.inc"
 
 }  // namespace
 
 const GemmKernels& gemm_kernels_scalar() {
-  static const GemmKernels table = {kRows, kWidth, kVectors, tile, taps, copy_line};
+  static const GemmKernels table = {kRows,      kWidth,     kVectors,  tile,       taps,
+                                    depth_rows, pixel_tile, copy_line, copy_lines, clamp};
   return table;
 }
 

@@ -226,6 +226,68 @@ TEST(Conv, ErrorsNameTheOperand) {
             std::string::npos);
 }
 
+// One element as the kernels promise it: a chain of fused multiply-adds from the bias on, input channels and then taps
+// in ascending order, zeros outside of the picture.
+float chain(const Case& c, const Tensor& x, const Tensor& w, const Tensor& b, int64_t n, int64_t oc, const I& at) {
+  float sum = b.as<float>()[static_cast<size_t>(oc)];
+  const int64_t channels = c.groups * c.group_in;
+  for (int64_t ic = 0; ic < c.group_in; ++ic) {
+    const int64_t plane = n * channels + oc / c.group_out * c.group_in + ic;
+    for (int64_t t = 0; t < c.kernel[0] * c.kernel[1]; ++t) {
+      const int64_t y = at[0] * c.strides[0] + t / c.kernel[1] * c.dilations[0] - c.pads[0];
+      const int64_t z = at[1] * c.strides[1] + t % c.kernel[1] * c.dilations[1] - c.pads[1];
+      const bool inside = y >= 0 && y < c.in[0] && z >= 0 && z < c.in[1];
+      const float value = inside ? x.as<float>()[static_cast<size_t>((plane * c.in[0] + y) * c.in[1] + z)] : 0.0F;
+      const int64_t weight = (oc * c.group_in + ic) * c.kernel[0] * c.kernel[1] + t;
+      sum = std::fma(value, w.as<float>()[static_cast<size_t>(weight)], sum);
+    }
+  }
+  return sum;
+}
+
+TEST(Conv, EveryElementIsOneChain) {
+  // batch, groups, group_in, group_out, in, kernel, strides, dilations, pads: shapes of every way to compute them.
+  const Case cases[] = {{2, false, 1, 1, 5, 48, {9, 13}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, {}},
+                        {2, false, 1, 1, 3, 31, {17, 21}, {3, 3}, {2, 2}, {1, 1}, {0, 1, 1, 2}, {}},
+                        {2, false, 2, 1, 70, 80, {7, 7}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}, {}},
+                        {2, false, 1, 1, 6, 16, {33, 41}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}, {}},
+                        {2, false, 1, 1, 384, 16, {12, 40}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}, {}},
+                        {2, false, 1, 2, 9, 16, {12, 20}, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}, {}},
+                        {2, false, 1, 1, 8, 64, {20, 19}, {5, 2}, {3, 1}, {1, 2}, {4, 3, 2, 1}, {}},
+                        {2, false, 1, 1, 4, 24, {1, 700}, {1, 4}, {1, 3}, {1, 1}, {0, 2, 0, 0}, {}},
+                        {2, false, 2, 6, 1, 1, {11, 37}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, {}},
+                        {2, false, 1, 4, 1, 2, {90, 150}, {3, 3}, {2, 2}, {1, 1}, {1, 0, 1, 2}, {}},
+                        {2, false, 1, 5, 1, 1, {23, 18}, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}, {}},
+                        {2, false, 1, 5, 1, 1, {7, 7}, {5, 5}, {2, 2}, {1, 1}, {4, 6, 5, 5}, {}},
+                        {2, false, 1, 3, 1, 1, {14, 14}, {3, 3}, {1, 1}, {2, 2}, {2, 2, 2, 2}, {}}};
+  std::mt19937 rng(5);
+  const Isa before = isa();
+  for (const Case& c : cases) {
+    const Tensor x = random_tensor(rng, shape_of(c.batch, c.groups * c.group_in, c.in));
+    const Tensor w = random_tensor(rng, shape_of(c.groups * c.group_out, c.group_in, c.kernel));
+    const Tensor b = random_tensor(rng, Shape{c.groups * c.group_out});
+    for (const Isa set : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
+      if (!isa_supported(set)) continue;
+      force_isa(set);
+      for (const int threads : {1, 3}) {
+        set_thread_count(threads);
+        const Tensor y = run("Conv", {x, w, b}, attributes_of(c));
+        const auto dims = y.shape();
+        const float* got = y.as<float>().data();
+        for (int64_t i = 0; i < dims[0] * dims[1]; ++i) {
+          for (int64_t p = 0; p < dims[2] * dims[3]; ++p, ++got) {
+            const float expected = chain(c, x, w, b, i / dims[1], i % dims[1], {p / dims[3], p % dims[3]});
+            ASSERT_EQ(*got, expected) << isa_name(set) << ", case " << &c - cases << ", channel " << i << ", pixel "
+                                      << p;
+          }
+        }
+      }
+    }
+  }
+  force_isa(before);
+  set_thread_count(0);
+}
+
 // The same bytes for every instruction set and number of threads.
 TEST(Conv, BytesDependOnNeitherIsaNorThreads) {
   std::mt19937 rng(3);

@@ -55,10 +55,13 @@ Result<ConvOperands> read_operands(const KernelArgs& args, const ConvPlan& plan)
 Status conv(const KernelArgs& args) {
   OPENRKNN_CHECK_OK(require(args, 2));
   OPENRKNN_TRY(const ConvPlan plan, conv_plan(args.attributes, args.inputs[0].shape, args.inputs[1].shape));
-  OPENRKNN_TRY(const ConvOperands operands, read_operands(args, plan));
+  OPENRKNN_TRY(ConvOperands operands, read_operands(args, plan));
+  operands.packed = args.packed;
   if (plan.output.elements() == 0) return {};
   if (is_planar_depthwise(plan)) {
     conv_depthwise(plan, operands);
+  } else if (is_direct(plan, operands)) {
+    conv_direct(plan, operands);
   } else {
     conv_by_gemm(plan, operands);
   }

@@ -4,6 +4,7 @@
 // has run). It knows nothing of graphs. Its result depends on neither the number of threads nor the instruction set.
 #pragma once
 
+#include <mutex>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -14,10 +15,19 @@
 
 namespace openrknn::cpu {
 
+// What a kernel makes of its constant operands (packed weights) at its first call and keeps for the later calls of the
+// same node. Calls may run at the same time.
+struct PackedWeights {
+  std::once_flag once;
+  std::vector<float> floats;
+  int64_t layout = 0;  // which form `floats` has, in the kernel's own numbering
+};
+
 struct KernelArgs {
   std::span<const TensorView> inputs;          // absent optional operands have dtype kUndefined
   std::span<const MutableTensorView> outputs;  // absent optional results likewise
   const Attributes& attributes;
+  PackedWeights* packed = nullptr;  // nullptr: the weights may differ at the next call
 
   bool has_input(size_t i) const { return i < inputs.size() && inputs[i].present(); }
   bool has_output(size_t i) const { return i < outputs.size() && outputs[i].present(); }

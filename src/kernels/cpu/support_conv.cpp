@@ -1,12 +1,14 @@
 #include "kernels/cpu/support_conv.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
 #include "core/tensor.hpp"
 #include "kernels/cpu/support_conv_patches.hpp"
 #include "kernels/gemm.hpp"
+#include "kernels/gemm_kernels.hpp"
 
 namespace openrknn::cpu {
 namespace {
@@ -115,15 +117,23 @@ void multiply_patches(const ConvPlan& plan, const PatchGeometry& geometry, const
 
 }  // namespace
 
-void ConvFusion::apply(int64_t channel, int64_t offset, int64_t count, float* data) const {
-  if (residual != nullptr) {
-    const float* other = residual + offset;
-    for (int64_t i = 0; i < count; ++i) data[i] += other[i];
+void ConvFusion::apply(int64_t channel, int64_t offset, int64_t count, const float* from, float* to) const {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const float* other = residual != nullptr ? residual + offset : nullptr;
+  const bool clip = activation.kind == Activation::kClip;
+  const bool relu = activation.kind == Activation::kRelu;
+  if (other != nullptr || clip || relu || activation.kind == Activation::kNone) {
+    gemm_kernels().clamp(count, from, other,
+                         clip   ? activation.min
+                         : relu ? 0.0F
+                                : -kInf,
+                         clip ? activation.max : kInf, to);
+    if (clip || relu || activation.kind == Activation::kNone) return;
+    from = to;
   }
-  if (activation.kind == Activation::kNone) return;
   ActivationSpec spec = activation;
   if (slopes != nullptr) spec.alpha = one_slope ? slopes[0] : slopes[channel];
-  apply_activation(spec, data, count);
+  apply_activation(spec, from, to, count);
 }
 
 void conv_by_gemm(const ConvPlan& plan, const ConvOperands& operands) {

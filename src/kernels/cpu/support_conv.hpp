@@ -15,8 +15,11 @@ struct ConvFusion {
   ActivationSpec activation;
 
   bool present() const { return residual != nullptr || activation.kind != Activation::kNone; }
-  // Elements [offset, offset + count) of the output, all of one channel.
-  void apply(int64_t channel, int64_t offset, int64_t count, float* data) const;
+  // Elements [offset, offset + count) of the output, all of one channel, from sums at `from`; from == to is allowed.
+  void apply(int64_t channel, int64_t offset, int64_t count, const float* from, float* to) const;
+  void apply(int64_t channel, int64_t offset, int64_t count, float* data) const {
+    apply(channel, offset, count, data, data);
+  }
 };
 
 struct ConvOperands {
@@ -25,10 +28,14 @@ struct ConvOperands {
   const float* bias = nullptr;  // may be null
   float* y = nullptr;
   ConvFusion fusion;
+  PackedWeights* packed = nullptr;  // not null: w stays the same from call to call
 };
 
 // Any convolution as products of matrices over patches.
 void conv_by_gemm(const ConvPlan& plan, const ConvOperands& operands);
+// 1-D and 2-D convolutions whose output channels fill vectors, with packed weights and no patches.
+bool is_direct(const ConvPlan& plan, const ConvOperands& operands);
+void conv_direct(const ConvPlan& plan, const ConvOperands& operands);
 // One input channel per group, planes (1-D and 2-D only).
 bool is_planar_depthwise(const ConvPlan& plan);
 void conv_depthwise(const ConvPlan& plan, const ConvOperands& operands);

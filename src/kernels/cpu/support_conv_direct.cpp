@@ -1,0 +1,238 @@
+// Convolutions with pixels as rows and output channels as columns of register tiles.
+//
+// Weights lie in panels of up to `vectors` vectors of channels, [panel][k][channels of the panel], zeros behind the
+// last channel; k = (input channel, tap) in ascending order, which is the order of the sums. The input is copied a band
+// of output rows at a time with its padding (support_conv_planes.hpp), so that k is an offset from a pixel: there are
+// no patches, and any number of pixels fills its tiles. A tile leaves its sums channel by channel; residual and
+// activation are applied on the way to the output, while the band is in the second cache.
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.hpp"
+#include "base/parallel.hpp"
+#include "kernels/cpu/support_conv.hpp"
+#include "kernels/cpu/support_conv_planes.hpp"
+#include "kernels/gemm.hpp"
+
+namespace openrknn::cpu {
+namespace {
+
+constexpr int64_t kBandFloats = 98304;  // copied input of a band: less than half of the second cache
+constexpr int64_t kBandPixels = 512;    // bounds the sums of a band
+constexpr int64_t kMostFloats = 1 << 24;
+constexpr int64_t kFewPixels = 64;  // fewer do not pay for weights packed at each call
+
+// At least n, and no two of many rows so far apart share few sets of the first cache.
+int64_t spread_pitch(int64_t n) {
+  const int64_t lines = ceil_div(n, 16);
+  return (lines | 1) * 16;
+}
+
+struct Panels {
+  int64_t width, channels, full, count;  // channels: of a full panel
+
+  Panels(const GemmKernels& kernels, int64_t m)
+      : width(kernels.width), channels(width * kernels.vectors), full(m / channels), count(ceil_div(m, channels)) {}
+  int64_t first(int64_t panel) const { return panel * channels; }
+  int vectors(int64_t panel, int64_t m) const {
+    return static_cast<int>(ceil_div(std::min(channels, m - first(panel)), width));
+  }
+  int64_t padded(int64_t m) const { return full * channels + align_up(m - full * channels, width); }
+};
+
+// Rows of `k` weights of each channel to panels.
+void pack_weights(const Panels& panels, int64_t groups, int64_t m, int64_t k, const float* w, float* to) {
+  constexpr int64_t kStep = 16;  // weights of a channel at a time: a line of the cache
+  for (int64_t task = 0; task < groups * panels.count; ++task) {
+    const int64_t panel = task % panels.count;
+    const int64_t group = task / panels.count;
+    const int64_t n = panels.vectors(panel, m) * panels.width;
+    const int64_t real = std::min(n, m - panels.first(panel));
+    const float* from = w + (group * m + panels.first(panel)) * k;
+    float* out = to + (group * panels.padded(m) + panels.first(panel)) * k;
+    for (int64_t l = 0; l < k; l += kStep) {
+      const int64_t end = std::min(k, l + kStep);
+      for (int64_t j = 0; j < real; ++j) {
+        for (int64_t i = l; i < end; ++i) out[i * n + j] = from[j * k + i];
+      }
+      for (int64_t i = l; i < end; ++i) std::fill(out + i * n + real, out + (i + 1) * n, 0.0F);
+    }
+  }
+}
+
+class DirectConv {
+ public:
+  DirectConv(const ConvPlan& plan, const ConvOperands& operands)
+      : plan_(plan),
+        operands_(operands),
+        kernels_(gemm_kernels_for(plan.group_out())),
+        planes_(conv_planes(plan)),
+        m_(plan.group_out()),
+        k_(plan.group_in() * plan.taps()),
+        panels_(kernels_, m_) {
+    const WindowAxis& h = planes_.h;
+    const WindowAxis& w = planes_.w;
+    const bool alone = plan.taps() == 1 && h.stride == 1 && w.stride == 1 && h.in == h.out && w.in == w.out &&
+                       h.pad_begin == 0 && w.pad_begin == 0;
+    if (alone) {
+      flatten();
+    } else {
+      choose_band();
+    }
+    channel_floats_ = spread_pitch(planes_.floats());
+    sums_pitch_ = spread_pitch(planes_.band * planes_.w.out + kernels_.rows);
+    for (int64_t c = 0; c < plan.group_in(); ++c) {
+      for (const ConvPlanes::Tap& tap : planes_.taps) offsets_.push_back(c * channel_floats_ + planes_.offset(tap));
+    }
+  }
+
+  void run() {
+    const float* weights = packed_weights();
+    const int64_t problems = plan_.batch * plan_.groups;
+    const int64_t bands = problems * planes_.bands;
+    const int64_t threads = thread_count();
+    // Parts of a band copy its input once more: only when there are few bands.
+    const int64_t parts =
+        threads == 1 || bands >= 2 * threads ? 1 : std::min(panels_.count, ceil_div(2 * threads, bands));
+    parallel_for(bands * parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t part = task % parts;
+        const int64_t band = task / parts;
+        run_band(weights, band / planes_.bands, band % planes_.bands * planes_.band, part * panels_.count / parts,
+                 (part + 1) * panels_.count / parts);
+      }
+    });
+  }
+
+ private:
+  // Rows whose input fits the second cache, in equal bands.
+  void choose_band() {
+    const int64_t row = static_cast<int64_t>(planes_.phases.size()) * planes_.pitch * plan_.group_in();
+    const int64_t pixels = kBandPixels / planes_.w.out;
+    const int64_t rows = std::min(kBandFloats / row - planes_.extra_rows, pixels);
+    set_band(planes_, std::max<int64_t>(rows, std::min<int64_t>(4, pixels)));
+    set_band(planes_, ceil_div(planes_.h.out, planes_.bands));
+  }
+
+  // One tap that moves nothing: pixels are cut into rows as suits the tiles, each a band of its own.
+  void flatten() {
+    const int64_t pixels = plan_.out_pixels();
+    const int64_t most = std::clamp<int64_t>(kBandFloats / plan_.group_in(), 64, kBandPixels);
+    const int64_t width = align_up(ceil_div(pixels, ceil_div(pixels, most)), kernels_.rows);
+    planes_.w = WindowAxis();
+    planes_.w.out = planes_.w.in = planes_.pitch = std::min(pixels, width);
+    planes_.h = WindowAxis();
+    planes_.h.out = planes_.h.in = ceil_div(pixels, planes_.w.out);
+    set_band(planes_, 1);
+    flat_ = true;
+  }
+
+  const float* packed_weights() {
+    const int64_t floats = plan_.groups * panels_.padded(m_) * k_;
+    PackedWeights* packed = operands_.packed;
+    if (packed != nullptr) {
+      std::call_once(packed->once, [&] {
+        packed->floats.resize(static_cast<size_t>(floats));
+        pack_weights(panels_, plan_.groups, m_, k_, operands_.w, packed->floats.data());
+        packed->layout = panels_.channels;
+      });
+      if (packed->layout == panels_.channels && static_cast<int64_t>(packed->floats.size()) == floats)
+        return packed->floats.data();
+    }
+    own_.resize(static_cast<size_t>(floats));
+    pack_weights(panels_, plan_.groups, m_, k_, operands_.w, own_.data());
+    return own_.data();
+  }
+
+  void copy_band(int64_t problem, int64_t first, int64_t rows, float* to) const {
+    const int64_t in_pixels = plan_.in_pixels();
+    const float* x = operands_.x + problem * plan_.group_in() * in_pixels;
+    for (int64_t c = 0; c < plan_.group_in(); ++c, x += in_pixels, to += channel_floats_) {
+      if (flat_) {
+        const int64_t at = first * planes_.w.out;
+        std::memcpy(to, x + at, static_cast<size_t>(std::min(planes_.w.out, in_pixels - at)) * sizeof(float));
+      } else {
+        planes_.copy(kernels_, x, first, rows, to);
+      }
+    }
+  }
+
+  // Output rows from `first` on, panels [begin, end).
+  void run_band(const float* weights, int64_t problem, int64_t first, int64_t begin, int64_t end) const {
+    thread_local std::vector<float> scratch;
+    const int64_t input_floats = plan_.group_in() * channel_floats_;
+    const int64_t floats = input_floats + panels_.channels * (sums_pitch_ + 1) + 32;
+    if (static_cast<int64_t>(scratch.size()) < floats) scratch.resize(static_cast<size_t>(floats));
+    float* input = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64 / sizeof(float);
+    float* sums = input + input_floats;
+    float* bias = sums + panels_.channels * sums_pitch_;
+    const int64_t rows = std::min(planes_.band, planes_.h.out - first);
+    copy_band(problem, first, rows, input);
+    const int64_t group = problem % plan_.groups;
+    const int64_t out_pixels = plan_.out_pixels();
+    const int64_t start = first * planes_.w.out;
+    const int64_t pixels = std::min(rows * planes_.w.out, out_pixels - start);
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const int64_t channel = panels_.first(panel);
+      const int64_t real = std::min(panels_.channels, m_ - channel);
+      std::fill_n(bias, panels_.channels, 0.0F);
+      if (operands_.bias != nullptr) std::copy_n(operands_.bias + group * m_ + channel, real, bias);
+      const float* w = weights + (group * panels_.padded(m_) + channel) * k_;
+      for (int64_t row = 0; row < rows; ++row) {
+        const int64_t count = std::min(planes_.w.out, pixels - row * planes_.w.out);
+        multiply(panels_.vectors(panel, m_), count, input + row * planes_.pitch, w, bias, sums + row * planes_.w.out);
+      }
+      for (int64_t j = 0; j < real; ++j) {
+        const int64_t offset = (problem * m_ + channel + j) * out_pixels + start;
+        operands_.fusion.apply(group * m_ + channel + j, offset, pixels, sums + j * sums_pitch_, operands_.y + offset);
+      }
+    }
+  }
+
+  // A row of pixels in tiles of nearly equal heights, from left to right: what a tile writes too much, the next one
+  // overwrites.
+  void multiply(int vectors, int64_t pixels, const float* x, const float* w, const float* bias, float* sums) const {
+    for (int64_t tiles = ceil_div(pixels, kernels_.rows); tiles > 0; --tiles) {
+      const int64_t take = ceil_div(pixels, tiles);
+      kernels_.pixel_tile(static_cast<int>(take), vectors, k_, x, offsets_.data(), w, bias, sums, sums_pitch_);
+      x += take;
+      sums += take;
+      pixels -= take;
+    }
+  }
+
+  const ConvPlan& plan_;
+  const ConvOperands& operands_;
+  const GemmKernels& kernels_;
+  ConvPlanes planes_;
+  const int64_t m_, k_;
+  const Panels panels_;
+  bool flat_ = false;
+  int64_t channel_floats_ = 0;  // copied input, from one channel to the next
+  int64_t sums_pitch_ = 0;
+  std::vector<int64_t> offsets_;
+  std::vector<float> own_;
+};
+
+}  // namespace
+
+bool is_direct(const ConvPlan& plan, const ConvOperands& operands) {
+  if (!is_planar(plan)) return false;
+  const std::vector<WindowAxis> axes = three_axes(plan.axes);
+  const int64_t pixels = plan.out_pixels();
+  const int64_t m = plan.group_out();
+  // Vectors would be empty; patches of several taps cost more than that.
+  if (m * (plan.taps() == 1 ? 10 : 14) < align_up(m, gemm_kernels_for(m).width) * 7) return false;
+  if (operands.packed == nullptr && pixels < kFewPixels) return false;
+  const bool wide = plan.taps() == 1 ? pixels >= 4 : axes[2].out >= 4;
+  if (!wide || axes[2].out > kBandPixels || axes[1].span() > 255 || axes[2].span() > 255 || plan.taps() > 1024)
+    return false;
+  // The least band fits the scratch in reason; others go the general way.
+  const int64_t rows = 4 + (axes[1].span() - 1) / axes[1].stride;
+  const int64_t pitch = axes[2].out + (axes[2].span() - 1) / axes[2].stride;
+  return plan.group_in() <= kMostFloats / (rows * pitch * plan.taps());
+}
+
+void conv_direct(const ConvPlan& plan, const ConvOperands& operands) { DirectConv(plan, operands).run(); }
+
+}  // namespace openrknn::cpu
