@@ -106,9 +106,20 @@ Result<toolkit::BenchReport> bench(const toolkit::Model::State& state, const too
     inputs.insert_or_assign(name, std::move(t));
   }
   OPENRKNN_TRY(const eval::Evaluator evaluator, eval::Evaluator::make(state.imported.graph));
+  size_t step = 0;
+  const eval::StepTimer timer = [&](const Node& node, double ms) {
+    if (step == report.tasks.size()) {
+      const std::string fused = node.attributes.string_or("activation", "");
+      const bool added = node.op == "Conv" && node.inputs.size() > 3;
+      report.tasks.push_back({node.name, node.op + (added ? "+Add" : "") + (fused.empty() ? "" : "+" + fused), ms, 0});
+    }
+    report.tasks[step].min_ms = std::min(report.tasks[step].min_ms, ms);
+    ++step;
+  };
   const auto once = [&]() -> Result<double> {
+    step = 0;
     const auto start = Clock::now();
-    OPENRKNN_CHECK_OK(evaluator.run(inputs));
+    OPENRKNN_CHECK_OK(evaluator.run(inputs, {}, timer));
     return ms_since(start);
   };
   OPENRKNN_CHECK_OK(repeat_runs(repeat, report, once));
