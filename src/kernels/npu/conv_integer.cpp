@@ -120,10 +120,11 @@ Panels panels_of(const ConvShape& s, const ConvKernels& kernels) {
 
 // Bytes from the slab's start to the windows of pixels [first, first + n), counted row by row.
 void window_offsets(const ConvShape& s, int64_t pixel_bytes, int64_t first, int64_t n, int64_t* offsets) {
+  const int64_t step = s.stride_w * pixel_bytes;
   for (int64_t i = 0, y = first / s.out_w, x = first % s.out_w; i < n; ++y, x = 0) {
-    const int64_t* end = offsets + std::min(n, i + s.out_w - x);
-    const int64_t row = y * s.stride_h * s.in_w;
-    for (; offsets + i < end; ++i, ++x) offsets[i] = (row + x * s.stride_w) * pixel_bytes;
+    const int64_t end = std::min(n, i + s.out_w - x);
+    int64_t at = (y * s.stride_h * s.in_w + x * s.stride_w) * pixel_bytes;
+    for (; i < end; ++i, at += step) offsets[i] = at;
   }
 }
 
