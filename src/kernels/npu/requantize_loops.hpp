@@ -13,14 +13,23 @@ namespace openrknn::npu {
 namespace {
 
 #if defined(__AVX512BW__)
+// Biases and factors of 16 channels.
+struct ChannelVectors {
+  __m512i bias;
+  __m512 factor;
+};
+
+inline ChannelVectors load_channels(const RequantizeBlock& b, __mmask16 valid, int64_t c) {
+  return {_mm512_maskz_loadu_epi32(valid, b.bias + c), _mm512_maskz_loadu_ps(valid, b.factor + c)};
+}
+
 // 16 values, those of `valid`: u of RequantizeBlock.
 template <bool kResidual, bool kAll, bool kWide>
-inline __m512i requantize_vector(const RequantizeBlock& b, __mmask16 valid, int64_t c, const int32_t* acc,
-                                 const int8_t* residual) {
-  const auto load = [&](const int32_t* p) { return kAll ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi32(valid, p); };
-  const __m512i t = _mm512_add_epi32(load(acc + c), load(b.bias + c));
-  const __m512 factor = kAll ? _mm512_loadu_ps(b.factor + c) : _mm512_maskz_loadu_ps(valid, b.factor + c);
-  __m512 z = _mm512_fmadd_ps(_mm512_cvtepi32_ps(t), factor, _mm512_set1_ps(b.constant));
+inline __m512i requantize_vector(const RequantizeBlock& b, const ChannelVectors& k, __mmask16 valid, int64_t c,
+                                 const int32_t* acc, const int8_t* residual) {
+  const __m512i sum = kAll ? _mm512_loadu_si512(acc + c) : _mm512_maskz_loadu_epi32(valid, acc + c);
+  const __m512i t = _mm512_add_epi32(sum, k.bias);
+  __m512 z = _mm512_fmadd_ps(_mm512_cvtepi32_ps(t), k.factor, _mm512_set1_ps(b.constant));
   if constexpr (kResidual) {
     const auto* from = reinterpret_cast<const __m128i*>(residual + c);
     const __m512i x = _mm512_cvtepi8_epi32(kAll ? _mm_loadu_si128(from) : _mm_maskz_loadu_epi8(valid, from));
@@ -42,7 +51,8 @@ void look_up_rows(const RequantizeBlock& b, int32_t limit, const uint16_t* resul
     int8_t* y = b.y + p * b.y_stride;
     for (int64_t c = 0; c < b.channels; c += 16) {
       const __mmask16 valid = b.channels - c >= 16 ? 0xFFFF : static_cast<__mmask16>((1U << (b.channels - c)) - 1);
-      const __m512i u = requantize_vector<kResidual, false, false>(b, valid, c, acc, residual);
+      const __m512i u =
+          requantize_vector<kResidual, false, false>(b, load_channels(b, valid, c), valid, c, acc, residual);
       const __m512i x = _mm512_min_epi32(_mm512_max_epi32(u, zero), _mm512_or_si512(last, fraction));
       const __m512i found = _mm512_i32gather_epi32(_mm512_srli_epi32(x, kRequantizeIndexBits), results, 2);
       const __mmask16 close = _mm512_cmple_epi32_mask(_mm512_and_si512(x, fraction), margin);
@@ -79,7 +89,8 @@ template <bool kResidual, bool kWide>
   alignas(16) int8_t results[64];
   for (int64_t c = 0; c < b.channels; c += 16) {
     const __mmask16 valid = b.channels - c >= 16 ? 0xFFFF : static_cast<__mmask16>((1U << (b.channels - c)) - 1);
-    const __m512i u = requantize_vector<kResidual, false, kWide>(b, valid, c, acc, residual);
+    const __m512i u =
+        requantize_vector<kResidual, false, kWide>(b, load_channels(b, valid, c), valid, c, acc, residual);
     const __m128i bytes = _mm512_cvtsepi32_epi8(_mm512_srai_epi32(u, kRequantizeBits));
     const __m128i clamped = _mm_min_epi8(_mm_max_epi8(bytes, _mm_set1_epi8(b.low)), _mm_set1_epi8(b.high));
     _mm_store_si128(reinterpret_cast<__m128i*>(results + c), clamped);
@@ -98,6 +109,9 @@ template <bool kResidual, bool kWide>
 template <bool kResidual, bool kAll, bool kWide, int kVectors>
 void requantize_pixels(const RequantizeBlock b) {  // by value: stores of bytes could change it otherwise
   const __mmask64 valid = b.channels >= 64 ? ~__mmask64{0} : (__mmask64{1} << b.channels) - 1;
+  ChannelVectors channels[kVectors];  // in registers: stores of bytes could change what they are loaded from
+#pragma GCC unroll 4
+  for (int k = 0; k < kVectors; ++k) channels[k] = load_channels(b, static_cast<__mmask16>(valid >> (16 * k)), 16 * k);
   for (int64_t p = 0; p < b.pixels; ++p) {
     const int32_t* acc = b.acc + p * b.channels;
     const int8_t* residual = kResidual ? b.residual + p * b.residual_stride : nullptr;
@@ -106,8 +120,8 @@ void requantize_pixels(const RequantizeBlock b) {  // by value: stores of bytes 
     __m512i least = _mm512_set1_epi32(-1);
 #pragma GCC unroll 4
     for (int k = 0; k < kVectors; ++k) {
-      u[k] = requantize_vector<kResidual, kAll, kWide>(b, static_cast<__mmask16>(valid >> (16 * k)), 16 * k, acc,
-                                                       residual);
+      u[k] = requantize_vector<kResidual, kAll, kWide>(b, channels[k], static_cast<__mmask16>(valid >> (16 * k)),
+                                                       16 * k, acc, residual);
       least = _mm512_min_epu16(least, u[k]);
       u[k] = _mm512_srai_epi32(u[k], kRequantizeBits);
     }
