@@ -118,9 +118,45 @@ void transpose_columns(const Matrix& m) {
   transpose_elements<T>(m);
 }
 
+// Two pixels of 4 bytes in each half, the last byte of each idle, as 6 bytes.
+__m128i close_gaps(__m128i x) {
+  const __m128i first = _mm_set1_epi64x(0xFFFFFF), second = _mm_set1_epi64x(0xFFFFFF000000);
+  return _mm_or_si128(_mm_and_si128(x, first), _mm_and_si128(_mm_srli_epi64(x, 8), second));
+}
+
+// Three lines to pixels of 3 bytes that lie together, as pictures have them. Stores of 8 bytes write 2 of the next
+// pixels, which follow; only the last of all must not.
+void interleave_three_lines(const Matrix& m) {
+  constexpr int64_t kPixels = 16, kStore = 6;
+  for (int64_t c = 0; c < m.columns; c += kPixels) {
+    const int64_t first = std::min(c, m.columns - kPixels);
+    const __m128i zero = _mm_setzero_si128();
+    const __m128i r = load_bytes<16>(m.from + first), g = load_bytes<16>(m.from + m.from_step + first),
+                  b = load_bytes<16>(m.from + 2 * m.from_step + first);
+    const __m128i rg[2] = {_mm_unpacklo_epi8(r, g), _mm_unpackhi_epi8(r, g)};
+    const __m128i b0[2] = {_mm_unpacklo_epi8(b, zero), _mm_unpackhi_epi8(b, zero)};
+    const __m128i pixels[4] = {_mm_unpacklo_epi16(rg[0], b0[0]), _mm_unpackhi_epi16(rg[0], b0[0]),
+                               _mm_unpacklo_epi16(rg[1], b0[1]), _mm_unpackhi_epi16(rg[1], b0[1])};
+    std::byte* to = m.to + first * 3;
+    for (int k = 0; k < 4; ++k, to += 2 * kStore) {
+      const __m128i packed = close_gaps(pixels[k]);
+      store_bytes<8>(packed, to);
+      const __m128i high = _mm_unpackhi_epi64(packed, packed);
+      if (k < 3 || first + kPixels < m.columns) {
+        store_bytes<8>(high, to + kStore);
+      } else {
+        std::byte last[8];
+        store_bytes<8>(high, last);
+        std::memcpy(to + kStore, last, kStore);
+      }
+    }
+  }
+}
+
 template <typename T>
 void transpose_typed(const Matrix& m) {
   constexpr int kSide = 16 / sizeof(T);
+  if (sizeof(T) == 1 && m.rows == 3 && m.to_step == 3 && m.columns >= kSide) return interleave_three_lines(m);
   if (m.rows >= kSide) return transpose_columns<T, kSide>(m);
   if (m.rows >= kSide / 2) return transpose_columns<T, kSide / 2>(m);
   if (m.rows >= kSide / 4) return transpose_columns<T, kSide / 4>(m);
