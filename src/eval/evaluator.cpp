@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 
 #include "base/text.hpp"
 #include "eval/fusion.hpp"
@@ -68,6 +69,13 @@ Status check_kernels(const Graph& graph, const std::vector<NodeId>& order) {
 
 }  // namespace
 
+using FreeTensors = std::map<std::pair<DType, int64_t>, std::vector<Tensor>>;
+
+struct Evaluator::Pool {
+  std::mutex mutex;
+  FreeTensors free;
+};
+
 void Evaluator::find_lifetimes(const Graph& graph, size_t slots, Schedule& schedule) {
   constexpr size_t kNever = SIZE_MAX;
   std::vector<size_t> last_use(slots, kNever);
@@ -98,6 +106,7 @@ void Evaluator::find_lifetimes(const Graph& graph, size_t slots, Schedule& sched
 Result<Evaluator> Evaluator::make(const Graph& graph) {
   Evaluator made;
   made.graph_ = &graph;
+  made.pool_ = std::make_shared<Pool>();
   OPENRKNN_TRY(const std::vector<NodeId> order, graph.topological_order());
   OPENRKNN_CHECK_OK(check_kernels(graph, order));
   for (const ValueId id : graph.values()) made.slots_ = std::max<size_t>(made.slots_, id.index + size_t{1});
@@ -111,11 +120,19 @@ Result<Evaluator> Evaluator::make(const Graph& graph) {
 
 namespace {
 
+constexpr size_t kMostKept = size_t{256} << 20;  // bytes that wait for the next run
+
 // The state of one run.
 class Run {
  public:
-  Run(const Graph& graph, size_t slots, const std::map<std::pair<DType, int64_t>, size_t>& last_made)
-      : graph_(graph), last_made_(last_made), tensors_(slots) {}
+  Run(const Graph& graph, size_t slots, const std::map<std::pair<DType, int64_t>, size_t>& last_made, FreeTensors free)
+      : graph_(graph), last_made_(last_made), tensors_(slots), free_(std::move(free)) {
+    for (const auto& [key, tensors] : free_) {
+      for (const Tensor& tensor : tensors) free_bytes_ += tensor.bytes();
+    }
+  }
+
+  FreeTensors take_free() { return std::move(free_); }
 
   void set(ValueId id, Tensor tensor) { tensors_[id.index] = std::move(tensor); }
 
@@ -140,7 +157,10 @@ class Run {
     if (!tensor.defined() || !tensor.unique()) return;
     const std::pair<DType, int64_t> key{tensor.dtype(), tensor.elements()};
     const auto last = last_made_.find(key);
-    if (last != last_made_.end() && last->second > step) free_[key].push_back(std::move(tensor));
+    const bool needed = last != last_made_.end() && last->second > step;
+    if (!needed && free_bytes_ + tensor.bytes() > kMostKept) return;
+    free_bytes_ += tensor.bytes();
+    free_[key].push_back(std::move(tensor));
   }
 
  private:
@@ -160,10 +180,18 @@ class Run {
 
   Result<Tensor> take(DType dtype, const Shape& shape) {
     const auto free = free_.find({dtype, shape.elements()});
-    if (free == free_.end() || free->second.empty()) return Tensor::uninitialized(dtype, shape);
-    Tensor tensor = free->second.back().reshaped(shape);
-    free->second.pop_back();
-    return tensor;
+    if (free != free_.end() && !free->second.empty()) {
+      Tensor tensor = free->second.back().reshaped(shape);
+      free->second.pop_back();
+      free_bytes_ -= tensor.bytes();
+      return tensor;
+    }
+    auto fresh = Tensor::uninitialized(dtype, shape);
+    if (fresh.ok() || free_bytes_ == 0) return fresh;
+    // What waits for other sizes gives way.
+    free_.clear();
+    free_bytes_ = 0;
+    return Tensor::uninitialized(dtype, shape);
   }
 
   Status run_kernel(const Node& node, cpu::PackedWeights* packed) {
@@ -195,7 +223,8 @@ class Run {
   const Graph& graph_;
   const std::map<std::pair<DType, int64_t>, size_t>& last_made_;
   std::vector<Tensor> tensors_;
-  std::map<std::pair<DType, int64_t>, std::vector<Tensor>> free_;
+  FreeTensors free_;
+  size_t free_bytes_ = 0;
   std::vector<TensorView> inputs_;
   std::vector<MutableTensorView> outputs_;
 };
@@ -206,7 +235,12 @@ Result<Tensors> Evaluator::run(const Tensors& inputs, const Observer& observer, 
   using Clock = std::chrono::steady_clock;
   OPENRKNN_CHECK_OK(check_inputs(*graph_, inputs));
   const Schedule& schedule = observer ? all_ : fused_;
-  Run run(*graph_, slots_, schedule.last_made);
+  FreeTensors free;
+  {
+    const std::lock_guard lock(pool_->mutex);
+    free.swap(pool_->free);
+  }
+  Run run(*graph_, slots_, schedule.last_made, std::move(free));
   for (const ValueId id : graph_->inputs()) {
     run.set(id, inputs.find(graph_->value(id).name)->second);
     if (observer) observer(id, run.get(id).view());
@@ -224,6 +258,8 @@ Result<Tensors> Evaluator::run(const Tensors& inputs, const Observer& observer, 
   }
   Tensors outputs;
   for (const ValueId id : graph_->outputs()) outputs[graph_->value(id).name] = run.get(id);
+  const std::lock_guard lock(pool_->mutex);
+  if (pool_->free.empty()) pool_->free = run.take_free();
   return outputs;
 }
 

@@ -40,12 +40,15 @@ class Evaluator {
     // Per node: what kernels keep of constant weights; empty where the weights are no constant.
     std::vector<std::unique_ptr<cpu::PackedWeights>> packed;
   };
+  // Buffers that earlier runs have freed: fresh pages cost as much as the work on them. A run takes them all.
+  struct Pool;
   static void find_lifetimes(const Graph& graph, size_t slots, Schedule& schedule);
 
   const Graph* graph_ = nullptr;
   size_t slots_ = 0;  // one per value id
   Schedule all_;      // every node: what an observer sees
-  Schedule fused_;    // convolutions with the additions and activations behind them, the same results
+  std::shared_ptr<Pool> pool_;
+  Schedule fused_;  // convolutions with the additions and activations behind them, the same results
 };
 
 // Seeded inputs for a graph without data: uniform in [0, 1) for floats, small integers otherwise.
