@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "kernels/gemm.hpp"
+#include "kernels/gemm_kernels.hpp"
 #include "kernels/math.hpp"
 
 namespace openrknn {
@@ -162,13 +164,9 @@ void apply_activation(const ActivationSpec& spec, const float* from, float* to, 
       if (from != to) each(from, to, n, [](float x) { return x; });
       return;
     case Activation::kRelu:
-      return each(from, to, n, [](float x) { return x < 0.0F ? 0.0F : x; });
+      return gemm_kernels().clamp(n, from, nullptr, 0.0F, kInf, to);
     case Activation::kClip:
-      // The upper bound last: it wins when the bounds cross.
-      return each(from, to, n, [low = spec.min, high = spec.max](float x) {
-        const float raised = x < low ? low : x;
-        return raised > high ? high : raised;
-      });
+      return gemm_kernels().clamp(n, from, nullptr, spec.min, spec.max, to);
     case Activation::kLeakyRelu:
     case Activation::kPRelu:
       return each(from, to, n, [=](float x) { return x < 0.0F ? alpha * x : x; });

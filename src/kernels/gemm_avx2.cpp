@@ -19,6 +19,13 @@ static inline Vec multiply_add(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, 
 static inline Vec at_least(Vec low, Vec x) { return _mm256_max_ps(low, x); }
 static inline Vec at_most(Vec high, Vec x) { return _mm256_min_ps(high, x); }
 static inline Vec add(Vec a, Vec b) { return _mm256_add_ps(a, b); }
+static inline Vec scaled(Vec x, double factor, double term) {
+  const __m256d f = _mm256_set1_pd(factor);
+  const __m256d t = _mm256_set1_pd(term);
+  const __m256d low = _mm256_add_pd(_mm256_mul_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(x)), f), t);
+  const __m256d high = _mm256_add_pd(_mm256_mul_pd(_mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)), f), t);
+  return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
+}
 
 static inline Vec load_first(const float* p, int count) {
   float lanes[kWidth] = {};
@@ -43,8 +50,8 @@ static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
 }  // namespace
 
 const GemmKernels& gemm_kernels_avx2() {
-  static const GemmKernels table = {kRows,      kWidth,     kVectors,  tile,       taps,
-                                    depth_rows, pixel_tile, copy_line, copy_lines, clamp};
+  static const GemmKernels table = {kRows,      kWidth,    kVectors,   tile,  taps, depth_rows,
+                                    pixel_tile, copy_line, copy_lines, clamp, scale};
   return table;
 }
 

@@ -25,6 +25,13 @@ static inline Vec add(Vec a, Vec b) { return _mm512_add_ps(a, b); }
 // Of equal operands and of NaN the second one is the result.
 static inline Vec at_least(Vec low, Vec x) { return _mm512_max_ps(low, x); }
 static inline Vec at_most(Vec high, Vec x) { return _mm512_min_ps(high, x); }
+static inline Vec scaled(Vec x, double factor, double term) {
+  const __m512d f = _mm512_set1_pd(factor);
+  const __m512d t = _mm512_set1_pd(term);
+  const __m512d low = _mm512_add_pd(_mm512_mul_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(x)), f), t);
+  const __m512d high = _mm512_add_pd(_mm512_mul_pd(_mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)), f), t);
+  return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
+}
 
 // 8 rows of 8 to 8 columns at a time; rows beyond R repeat the first.
 template <int R>
@@ -118,7 +125,8 @@ static void copy_lines_in_vectors(const float* from, int64_t from_pitch, int64_t
 
 const GemmKernels& gemm_kernels_avx512() {
   static const GemmKernels table = {
-      kRows, kWidth, kVectors, tile, taps, depth_rows, pixel_tile, copy_line_in_vectors, copy_lines_in_vectors, clamp};
+      kRows, kWidth, kVectors, tile, taps, depth_rows, pixel_tile, copy_line_in_vectors, copy_lines_in_vectors,
+      clamp, scale};
   return table;
 }
 

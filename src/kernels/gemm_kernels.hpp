@@ -43,6 +43,9 @@ struct GemmKernels {
   // to[i] = x < low ? low : x > high ? high : x with x = from[i] + residual[i], or from[i] when residual is null.
   // The upper bound wins when they cross; NaN stays. from == to is allowed.
   void (*clamp)(int64_t n, const float* from, const float* residual, float low, float high, float* to);
+
+  // to[i] = from[i] * factor + term in double, each step rounded, and once more to float.
+  void (*scale)(int64_t n, const float* from, double factor, double term, float* to);
 };
 
 const GemmKernels& gemm_kernels_scalar();

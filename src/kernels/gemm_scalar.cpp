@@ -60,6 +60,16 @@ static inline Vec at_most(const Vec& high, const Vec& x) {
 
 #endif
 
+static inline Vec scaled(const Vec& x, double factor, double term) {
+  float lanes[kWidth];
+  store(lanes, x);
+  for (float& lane : lanes) {
+    const double product = static_cast<double>(lane) * factor;
+    lane = static_cast<float>(product + term);
+  }
+  return load(lanes);
+}
+
 static inline Vec load_first(const float* p, int count) {
   float lanes[kWidth] = {};
   for (int i = 0; i < count; ++i) lanes[i] = p[i];
@@ -83,8 +93,8 @@ static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
 }  // namespace
 
 const GemmKernels& gemm_kernels_scalar() {
-  static const GemmKernels table = {kRows,      kWidth,     kVectors,  tile,       taps,
-                                    depth_rows, pixel_tile, copy_line, copy_lines, clamp};
+  static const GemmKernels table = {kRows,      kWidth,    kVectors,   tile,  taps, depth_rows,
+                                    pixel_tile, copy_line, copy_lines, clamp, scale};
   return table;
 }
 

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -126,6 +128,34 @@ TEST(Gemm, EpilogueSeesEveryElementOnceAndFinished) {
           for (int64_t j = 0; j < count; ++j) row[j] = -row[j];
         });
     for (const float v : c) ASSERT_EQ(v, -300.0F);
+  });
+}
+
+TEST(Gemm, ClampsAndScalesAreTheirFormulas) {
+  std::mt19937 rng(10);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for_machines([&](Isa set, int) {
+    for (int64_t n = 1; n < 70; n += 3) {
+      std::vector<float> from = random_floats(rng, n);
+      const std::vector<float> residual = random_floats(rng, n);
+      from[static_cast<size_t>(n / 2)] = n % 2 == 0 ? nan : -0.0F;
+      std::vector<float> clamped(from.size()), added(from.size()), scaled(from.size() + 1, 7.0F);
+      gemm_kernels().clamp(n, from.data(), nullptr, 0.0F, 0.25F, clamped.data());
+      gemm_kernels().clamp(n, from.data(), residual.data(), 0.5F, -0.5F, added.data());
+      gemm_kernels().scale(n, from.data(), 1.0 / 3, 0.1, scaled.data());
+      for (size_t i = 0; i < from.size(); ++i) {
+        const auto bits = [](float x) { return std::bit_cast<uint32_t>(x); };
+        const float x = from[i];
+        const float raised = x < 0.0F ? 0.0F : x;
+        ASSERT_EQ(bits(clamped[i]), bits(raised > 0.25F ? 0.25F : raised)) << isa_name(set) << " " << n;
+        // The bounds cross: the upper one wins for every number.
+        const float sum = x + residual[i];
+        ASSERT_TRUE(sum != sum ? added[i] != added[i] : added[i] == -0.5F) << isa_name(set) << " " << n;
+        const auto wide = static_cast<float>(static_cast<double>(x) * (1.0 / 3) + 0.1);
+        ASSERT_TRUE(x != x ? scaled[i] != scaled[i] : bits(scaled[i]) == bits(wide)) << isa_name(set) << " " << n;
+      }
+      ASSERT_EQ(scaled.back(), 7.0F);
+    }
   });
 }
 

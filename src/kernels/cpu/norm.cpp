@@ -7,6 +7,8 @@
 #include "base/parallel.hpp"
 #include "kernels/cpu/support_kernel.hpp"
 #include "kernels/cpu/support_sums.hpp"
+#include "kernels/gemm.hpp"
+#include "kernels/gemm_kernels.hpp"
 #include "kernels/math.hpp"
 
 namespace openrknn::cpu {
@@ -28,11 +30,6 @@ Status require_like_input(const KernelArgs& args, int rank) {
                                     x.shape.to_string(), rank));
   }
   return require_output(args, 0, DType::kFloat32, x.shape);
-}
-
-// y = x * factor + term over n elements, evaluated in double.
-void scale_line(const float* x, float* y, int64_t n, double factor, double term) {
-  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(static_cast<double>(x[i]) * factor + term);
 }
 
 struct Moments {
@@ -100,7 +97,7 @@ Status batch_normalization(const KernelArgs& args) {
     const auto c = static_cast<size_t>(line % channels);
     const double factor = args.inputs[1].as<float>()[c] / std::sqrt(moments[c].variance + epsilon);
     const double term = args.inputs[2].as<float>()[c] - moments[c].mean * factor;
-    scale_line(x + line * n, y + line * n, n, factor, term);
+    gemm_kernels().scale(n, x + line * n, factor, term, y + line * n);
   });
   return {};
 }
@@ -119,7 +116,7 @@ void normalize_groups(const KernelArgs& args, int64_t channels, int64_t group) {
     for (int64_t line = g * group; line < (g + 1) * group; ++line) {
       const auto c = static_cast<size_t>(line % channels);
       const double factor = args.inputs[1].as<float>()[c] * inverse;
-      scale_line(x + line * n, y + line * n, n, factor, args.inputs[2].as<float>()[c] - m.mean * factor);
+      gemm_kernels().scale(n, x + line * n, factor, args.inputs[2].as<float>()[c] - m.mean * factor, y + line * n);
     }
   });
 }
