@@ -1,6 +1,6 @@
 // Convolutions with pixels as rows and output channels as columns of register tiles.
 //
-// Weights lie in panels of up to `vectors` vectors of channels, [panel][k][channels of the panel], zeros behind the
+// Weights lie in panels of up to 3 vectors of channels, [panel][k][channels of the panel], zeros behind the
 // last channel; k = (input channel, tap) in ascending order, which is the order of the sums. The input is copied a band
 // of output rows at a time with its padding (support_conv_planes.hpp), so that k is an offset from a pixel: there are
 // no patches, and any number of pixels fills its tiles. A tile leaves its sums channel by channel; residual and
@@ -28,28 +28,40 @@ int64_t spread_pitch(int64_t n) {
   return (lines | 1) * 16;
 }
 
-struct Panels {
-  int64_t width, channels, full, count;  // channels: of a full panel
-
+// Panels of 3 vectors, then of 2: a tile of one vector waits for its loads.
+class Panels {
+ public:
   Panels(const GemmKernels& kernels, int64_t m)
-      : width(kernels.width), channels(width * kernels.vectors), full(m / channels), count(ceil_div(m, channels)) {}
-  int64_t first(int64_t panel) const { return panel * channels; }
-  int vectors(int64_t panel, int64_t m) const {
-    return static_cast<int>(ceil_div(std::min(channels, m - first(panel)), width));
+      : width(kernels.width),
+        total_(ceil_div(m, width)),
+        most_(std::min<int64_t>(total_, kernels.vectors)),
+        wide_(total_ > most_ && total_ % most_ == 1 ? total_ / most_ - 1 : total_ / most_),
+        rest_(std::max<int64_t>(1, std::min<int64_t>(2, total_ - wide_ * most_))) {}
+
+  const int64_t width;  // channels of a vector
+
+  int64_t count() const { return wide_ + ceil_div(total_ - wide_ * most_, rest_); }
+  int64_t channels() const { return most_ * width; }  // of the largest
+  int64_t padded() const { return total_ * width; }
+  int64_t first(int64_t panel) const {
+    return (std::min(panel, wide_) * most_ + std::max<int64_t>(0, panel - wide_) * rest_) * width;
   }
-  int64_t padded(int64_t m) const { return full * channels + align_up(m - full * channels, width); }
+  int vectors(int64_t panel) const { return static_cast<int>(panel < wide_ ? most_ : rest_); }
+
+ private:
+  int64_t total_, most_, wide_, rest_;
 };
 
 // Rows of `k` weights of each channel to panels.
 void pack_weights(const Panels& panels, int64_t groups, int64_t m, int64_t k, const float* w, float* to) {
   constexpr int64_t kStep = 16;  // weights of a channel at a time: a line of the cache
-  for (int64_t task = 0; task < groups * panels.count; ++task) {
-    const int64_t panel = task % panels.count;
-    const int64_t group = task / panels.count;
-    const int64_t n = panels.vectors(panel, m) * panels.width;
+  for (int64_t task = 0; task < groups * panels.count(); ++task) {
+    const int64_t panel = task % panels.count();
+    const int64_t group = task / panels.count();
+    const int64_t n = panels.vectors(panel) * panels.width;
     const int64_t real = std::min(n, m - panels.first(panel));
     const float* from = w + (group * m + panels.first(panel)) * k;
-    float* out = to + (group * panels.padded(m) + panels.first(panel)) * k;
+    float* out = to + (group * panels.padded() + panels.first(panel)) * k;
     for (int64_t l = 0; l < k; l += kStep) {
       const int64_t end = std::min(k, l + kStep);
       for (int64_t j = 0; j < real; ++j) {
@@ -93,13 +105,13 @@ class DirectConv {
     const int64_t threads = thread_count();
     // Parts of a band copy its input once more: only when there are few bands.
     const int64_t parts =
-        threads == 1 || bands >= 2 * threads ? 1 : std::min(panels_.count, ceil_div(2 * threads, bands));
+        threads == 1 || bands >= 2 * threads ? 1 : std::min(panels_.count(), ceil_div(2 * threads, bands));
     parallel_for(bands * parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t part = task % parts;
         const int64_t band = task / parts;
-        run_band(weights, band / planes_.bands, band % planes_.bands * planes_.band, part * panels_.count / parts,
-                 (part + 1) * panels_.count / parts);
+        run_band(weights, band / planes_.bands, band % planes_.bands * planes_.band, part * panels_.count() / parts,
+                 (part + 1) * panels_.count() / parts);
       }
     });
   }
@@ -128,15 +140,15 @@ class DirectConv {
   }
 
   const float* packed_weights() {
-    const int64_t floats = plan_.groups * panels_.padded(m_) * k_;
+    const int64_t floats = plan_.groups * panels_.padded() * k_;
     PackedWeights* packed = operands_.packed;
     if (packed != nullptr) {
       std::call_once(packed->once, [&] {
         packed->floats.resize(static_cast<size_t>(floats));
         pack_weights(panels_, plan_.groups, m_, k_, operands_.w, packed->floats.data());
-        packed->layout = panels_.channels;
+        packed->layout = panels_.width;
       });
-      if (packed->layout == panels_.channels && static_cast<int64_t>(packed->floats.size()) == floats)
+      if (packed->layout == panels_.width && static_cast<int64_t>(packed->floats.size()) == floats)
         return packed->floats.data();
     }
     own_.resize(static_cast<size_t>(floats));
@@ -161,11 +173,11 @@ class DirectConv {
   void run_band(const float* weights, int64_t problem, int64_t first, int64_t begin, int64_t end) const {
     thread_local std::vector<float> scratch;
     const int64_t input_floats = plan_.group_in() * channel_floats_;
-    const int64_t floats = input_floats + panels_.channels * (sums_pitch_ + 1) + 32;
+    const int64_t floats = input_floats + panels_.channels() * (sums_pitch_ + 1) + 32;
     if (static_cast<int64_t>(scratch.size()) < floats) scratch.resize(static_cast<size_t>(floats));
     float* input = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64 / sizeof(float);
     float* sums = input + input_floats;
-    float* bias = sums + panels_.channels * sums_pitch_;
+    float* bias = sums + panels_.channels() * sums_pitch_;
     const int64_t rows = std::min(planes_.band, planes_.h.out - first);
     copy_band(problem, first, rows, input);
     const int64_t group = problem % plan_.groups;
@@ -174,13 +186,13 @@ class DirectConv {
     const int64_t pixels = std::min(rows * planes_.w.out, out_pixels - start);
     for (int64_t panel = begin; panel < end; ++panel) {
       const int64_t channel = panels_.first(panel);
-      const int64_t real = std::min(panels_.channels, m_ - channel);
-      std::fill_n(bias, panels_.channels, 0.0F);
+      const int64_t real = std::min(panels_.vectors(panel) * panels_.width, m_ - channel);
+      std::fill_n(bias, panels_.channels(), 0.0F);
       if (operands_.bias != nullptr) std::copy_n(operands_.bias + group * m_ + channel, real, bias);
-      const float* w = weights + (group * panels_.padded(m_) + channel) * k_;
+      const float* w = weights + (group * panels_.padded() + channel) * k_;
       for (int64_t row = 0; row < rows; ++row) {
         const int64_t count = std::min(planes_.w.out, pixels - row * planes_.w.out);
-        multiply(panels_.vectors(panel, m_), count, input + row * planes_.pitch, w, bias, sums + row * planes_.w.out);
+        multiply(panels_.vectors(panel), count, input + row * planes_.pitch, w, bias, sums + row * planes_.w.out);
       }
       for (int64_t j = 0; j < real; ++j) {
         const int64_t offset = (problem * m_ + channel + j) * out_pixels + start;
