@@ -387,7 +387,9 @@ class OPENRKNN_API Model {
   Result<PreflightReport> preflight(const std::string& target, const std::string& dtype = "") const;
   // `dataset`: path of a calibration list; may be empty when every layer is fp16. Warnings are logged and kept in the
   // program.
-  Result<Program> build(const Config& config, const std::string& dataset) const;
+  Result<Program> build(const Config& config, const std::string& dataset) const&;
+  // The same; the model is used up, and its weights are freed as soon as rewrites have replaced them.
+  Result<Program> build(const Config& config, const std::string& dataset) &&;
 
   struct State;
   explicit Model(std::unique_ptr<State> state);

@@ -1,6 +1,9 @@
 #include "base/memory.hpp"
 
 #include <atomic>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 namespace openrknn {
 namespace {
@@ -21,5 +24,11 @@ bool reserve_memory(int64_t bytes) {
 }
 
 void release_memory(int64_t bytes) { in_use -= bytes; }
+
+void return_free_memory() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
 
 }  // namespace openrknn

@@ -15,4 +15,8 @@ int64_t memory_budget();
 bool reserve_memory(int64_t bytes);
 void release_memory(int64_t bytes);
 
+// Gives what has been freed back to the system. Between the phases of a build this is as much as the model's weights,
+// which would count again in the next phase.
+void return_free_memory();
+
 }  // namespace openrknn

@@ -127,8 +127,8 @@ int work(const BuildArguments& a) {
   CLI_CHECK_OK(apply(a.common, files_of(a, plan)));
   if (tk::is_program_file(plan.model)) return refuse_program(plan.model);
   CLI_CHECK_OK(apply_options(a, plan));
-  CLI_TRY(const tk::Model model, tk::Model::load(plan.model, plan.load));
-  CLI_TRY(const tk::Program program, model.build(plan.config, plan.dataset));
+  CLI_TRY(tk::Model model, tk::Model::load(plan.model, plan.load));
+  CLI_TRY(const tk::Program program, std::move(model).build(plan.config, plan.dataset));
   CLI_CHECK_OK(program.write(a.output));
   const tk::ProgramReport report = program.inspect();
   CLI_CHECK_OK(write_json(a.common, tk::to_json(report)));

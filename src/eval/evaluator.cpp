@@ -76,7 +76,7 @@ struct Evaluator::Pool {
   FreeTensors free;
 };
 
-void Evaluator::find_lifetimes(const Graph& graph, size_t slots, Schedule& schedule) {
+void Evaluator::find_lifetimes(const Graph& graph, size_t slots, bool keeps, Schedule& schedule) {
   constexpr size_t kNever = SIZE_MAX;
   std::vector<size_t> last_use(slots, kNever);
   for (size_t step = 0; step < schedule.nodes.size(); ++step) {
@@ -93,7 +93,7 @@ void Evaluator::find_lifetimes(const Graph& graph, size_t slots, Schedule& sched
   }
   for (const auto& node : schedule.nodes) {
     const bool constant =
-        node->inputs.size() > 1 && node->inputs[1].valid() && graph.constant(node->inputs[1]) != nullptr;
+        keeps && node->inputs.size() > 1 && node->inputs[1].valid() && graph.constant(node->inputs[1]) != nullptr;
     schedule.packed.push_back(constant ? std::make_unique<cpu::PackedWeights>() : nullptr);
   }
   schedule.dies_after.resize(schedule.nodes.size());
@@ -103,7 +103,7 @@ void Evaluator::find_lifetimes(const Graph& graph, size_t slots, Schedule& sched
   }
 }
 
-Result<Evaluator> Evaluator::make(const Graph& graph) {
+Result<Evaluator> Evaluator::make(const Graph& graph, Runs runs) {
   Evaluator made;
   made.graph_ = &graph;
   made.pool_ = std::make_shared<Pool>();
@@ -113,8 +113,8 @@ Result<Evaluator> Evaluator::make(const Graph& graph) {
   // Nodes of the graph, which outlives the evaluator: pointers that own nothing.
   for (const NodeId id : order) made.all_.nodes.emplace_back(std::shared_ptr<const Node>(), &graph.node(id));
   made.fused_.nodes = fuse_behind_convolutions(graph, order, made.slots_);
-  find_lifetimes(graph, made.slots_, made.all_);
-  find_lifetimes(graph, made.slots_, made.fused_);
+  find_lifetimes(graph, made.slots_, runs == Runs::kMany, made.all_);
+  find_lifetimes(graph, made.slots_, runs == Runs::kMany, made.fused_);
   return made;
 }
 

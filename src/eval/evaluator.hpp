@@ -22,10 +22,14 @@ using Observer = std::function<void(ValueId value, const TensorView& data)>;
 // Called after every step of a run with the node, as it was executed, and the time it took.
 using StepTimer = std::function<void(const Node& node, double ms)>;
 
+// How often an evaluator will run. For many runs constant weights are packed once and kept, which takes as much memory
+// as they do.
+enum class Runs { kOne, kMany };
+
 class Evaluator {
  public:
   // Keeps a reference: the graph must outlive the evaluator and not change. Prepares order and lifetimes once.
-  static Result<Evaluator> make(const Graph& graph);
+  static Result<Evaluator> make(const Graph& graph, Runs runs = Runs::kMany);
   // `inputs` by graph input name; types and shapes must be the graph's (an error says given and expected). Intermediate
   // tensors are freed at their last use. Outputs by name.
   Result<Tensors> run(const Tensors& inputs, const Observer& observer = {}, const StepTimer& timer = {}) const;
@@ -42,7 +46,7 @@ class Evaluator {
   };
   // Buffers that earlier runs have freed: fresh pages cost as much as the work on them. A run takes them all.
   struct Pool;
-  static void find_lifetimes(const Graph& graph, size_t slots, Schedule& schedule);
+  static void find_lifetimes(const Graph& graph, size_t slots, bool keeps, Schedule& schedule);
 
   const Graph* graph_ = nullptr;
   size_t slots_ = 0;  // one per value id

@@ -28,7 +28,7 @@ constexpr int kMaxRollbacks = 32;
 using Outputs = std::vector<Tensor>;
 
 Result<Outputs> run_golden(const Graph& graph, const eval::Tensors& inputs) {
-  OPENRKNN_TRY(const auto evaluator, eval::Evaluator::make(graph));
+  OPENRKNN_TRY(const auto evaluator, eval::Evaluator::make(graph, eval::Runs::kOne));
   OPENRKNN_TRY(const auto named, evaluator.run(inputs));
   Outputs outputs;
   for (const ValueId id : graph.outputs()) {

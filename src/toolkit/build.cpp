@@ -10,6 +10,7 @@
 
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/memory.hpp"
 #include "base/text.hpp"
 #include "eval/evaluator.hpp"
 #include "npu/compile.hpp"
@@ -177,7 +178,7 @@ std::string checksum_text(std::span<const std::byte> bytes) { return fmt::format
 
 Result<std::vector<std::string>> check_values(const Graph& graph, const quant::Placement& placement,
                                               const Tensors& sample) {
-  OPENRKNN_TRY(const eval::Evaluator evaluator, eval::Evaluator::make(graph));
+  OPENRKNN_TRY(const eval::Evaluator evaluator, eval::Evaluator::make(graph, eval::Runs::kOne));
   ValueCheck found;
   const auto observe = [&](ValueId id, const TensorView& data) {
     if (data.dtype == DType::kFloat32) check_value(graph, placement, id, data.as<float>(), found);
@@ -192,7 +193,7 @@ Result<std::vector<std::string>> check_values(const Graph& graph, const quant::P
   return warnings;
 }
 
-Result<model::Program> build(const std::string& path, const import::Imported& imported, const toolkit::Config& config,
+Result<model::Program> build(const std::string& path, import::Imported imported, const toolkit::Config& config,
                              const std::string& dataset, std::vector<std::string>& warnings) {
   OPENRKNN_CHECK_OK(check_config(config));
   OPENRKNN_TRY(const target::Target* target, target::find(config.target));
@@ -207,7 +208,7 @@ Result<model::Program> build(const std::string& path, const import::Imported& im
     warn(warnings, "no input has 3 channels: swapping red and blue (--bgr) changes nothing");
   OPENRKNN_TRY(const ChannelMap mean, match_channels(config.mean, inputs, "--mean"));
   OPENRKNN_TRY(const ChannelMap std_dev, match_channels(config.std_dev, inputs, "--std"));
-  Graph graph = imported.graph;
+  Graph graph = std::move(imported.graph);
   OPENRKNN_TRY(const quant::EmbeddedRanges embedded,
                quant::absorb_quantization(graph, config.dtype == "w8a8" && config.layer_dtype.empty()));
   OPENRKNN_TRY(std::optional<SampleReader> samples, open_samples(inputs, config, dataset, !embedded.empty()));
@@ -217,12 +218,14 @@ Result<model::Program> build(const std::string& path, const import::Imported& im
   }
 
   OPENRKNN_TRY(const opt::OptimizeReport report, run_passes(graph, *target, config, first_sample));
+  return_free_memory();
   for (const std::string& rule : report.rolled_back)
     warnings.push_back("rewrite rolled back: " + rule);  // logged there
   OPENRKNN_TRY(const quant::Placement placement, quant::place(graph, *target, {config.dtype, config.layer_dtype}));
   if (samples) {
     OPENRKNN_TRY(const std::vector<std::string> found, check_values(graph, placement, first_sample));
     for (const std::string& text : found) warn(warnings, text);
+    return_free_memory();
   }
   const bool quantized = std::any_of(placement.nodes.begin(), placement.nodes.end(),
                                      [](const auto& n) { return n.second.format == quant::Format::kInt8; });

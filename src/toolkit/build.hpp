@@ -48,7 +48,8 @@ class SampleReader {
 Result<std::vector<std::string>> check_values(const Graph& graph, const quant::Placement& placement,
                                               const Tensors& sample);
 
-Result<model::Program> build(const std::string& path, const import::Imported& imported, const toolkit::Config& config,
+// Uses `imported` up.
+Result<model::Program> build(const std::string& path, import::Imported imported, const toolkit::Config& config,
                              const std::string& dataset, std::vector<std::string>& warnings);
 
 }  // namespace openrknn::facade

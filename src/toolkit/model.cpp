@@ -82,6 +82,18 @@ std::vector<toolkit::TensorInfo> signature_infos(const std::vector<import::PortS
   return infos;
 }
 
+toolkit::Result<toolkit::Program> build_program(const std::string& path, import::Imported imported,
+                                                const toolkit::Config& config, const std::string& dataset) {
+  auto state = std::make_unique<toolkit::Program::State>();
+  auto program =
+      within_memory(path, [&] { return build(path, std::move(imported), config, dataset, state->warnings); });
+  if (!program.ok()) return to_public(program.error());
+  state->program = std::move(program).value();
+  state->inputs = port_infos(state->program.inputs);
+  state->outputs = port_infos(state->program.outputs);
+  return toolkit::Program(std::move(state));
+}
+
 }  // namespace
 }  // namespace openrknn::facade
 
@@ -130,15 +142,12 @@ Result<PreflightReport> Model::preflight(const std::string& target, const std::s
       facade::within_memory(state_->path, [&] { return analysis::preflight(state_->imported.graph, target, dtype); }));
 }
 
-Result<Program> Model::build(const Config& config, const std::string& dataset) const {
-  auto state = std::make_unique<Program::State>();
-  auto program = facade::within_memory(
-      state_->path, [&] { return facade::build(state_->path, state_->imported, config, dataset, state->warnings); });
-  if (!program.ok()) return facade::to_public(program.error());
-  state->program = std::move(program).value();
-  state->inputs = facade::port_infos(state->program.inputs);
-  state->outputs = facade::port_infos(state->program.outputs);
-  return Program(std::move(state));
+Result<Program> Model::build(const Config& config, const std::string& dataset) const& {
+  return facade::build_program(state_->path, state_->imported, config, dataset);
+}
+
+Result<Program> Model::build(const Config& config, const std::string& dataset) && {
+  return facade::build_program(state_->path, std::move(state_->imported), config, dataset);
 }
 
 Result<std::vector<TensorInfo>> model_inputs(const std::string& path) {
