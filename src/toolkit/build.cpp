@@ -225,12 +225,12 @@ Result<model::Program> build(const std::string& path, import::Imported imported,
   if (samples) {
     OPENRKNN_TRY(const std::vector<std::string> found, check_values(graph, placement, first_sample));
     for (const std::string& text : found) warn(warnings, text);
-    return_free_memory();
   }
   const bool quantized = std::any_of(placement.nodes.begin(), placement.nodes.end(),
                                      [](const auto& n) { return n.second.format == quant::Format::kInt8; });
   if (quantized && (samples || !embedded.empty())) {
     OPENRKNN_TRY(const quant::Ranges ranges, ranges_of(graph, placement, samples, embedded));
+    return_free_memory();
     OPENRKNN_CHECK_OK(quant::assign_params(graph, placement, ranges, config.method));
     for (const std::string& text : odd_samples(graph, ranges)) warn(warnings, text);
     for (const std::string& text : quant::crowded_concats(graph, placement, ranges)) warn(warnings, text);
