@@ -44,7 +44,7 @@ Status store_input(const model::Program& program, const Port& port, const Tensor
     return refuse(fmt::format("its type is {}", dtype_name(given.dtype())), "give numbers");
   const int64_t n = t.shape.elements();
   const bool plain_numbers = port.mean.empty() && port.std_dev.empty() && !t.quant;
-  if (plain_numbers) {  // integers stay exact
+  if (plain_numbers && given.dtype() != DType::kFloat32) {  // integers stay exact
     const Tensor raw = cast(given.view(), t.dtype);
     from_plain(view, raw.data());
     return {};

@@ -76,15 +76,14 @@ HalfStats stats_of(const Range& range) {
 }
 
 struct WideSlab {
-  explicit WideSlab(size_t count) : values(count) {}
+  WideSlab(size_t count, size_t groups) : values(count), stats(groups) {}
   Kept<double> values;
-  std::vector<HalfStats> stats;  // [pixel][chunk]
+  Kept<HalfStats> stats;  // [pixel][chunk]
 };
 
 void widen_slab(const ConvShape& s, const ConvKernels& kernels, const std::vector<HalfGroup>& chunks,
                 const uint16_t* input, WideSlab& slab) {
   const auto count = static_cast<int64_t>(chunks.size());
-  slab.stats.resize(static_cast<size_t>(s.in_h * s.in_w * count));
   parallel_for(s.in_h, std::max<int64_t>(1, 8192 / (s.in_w * s.channels)), [&](int64_t first, int64_t last) {
     const int64_t pixel = first * s.in_w;
     kernels.half_slab((last - first) * s.in_w, s.channels, chunks.data(), count, input + pixel * s.channels,
@@ -120,7 +119,7 @@ class HalfRun {
         kernels_(*filters.kernels),
         chunks_(chunks_of(s.in_channels, filters.slice, filters.group)),
         steps_(steps_of(s, filters.slice, chunks_)),
-        slab_(static_cast<size_t>(s.in_h * s.in_w * s.channels)),
+        slab_(static_cast<size_t>(s.in_h * s.in_w * s.channels), static_cast<size_t>(s.in_h * s.in_w) * chunks_.size()),
         windows_(window_pixels(s)),
         offsets_(scaled(windows_, s.channels)),
         filter_(s.kernel_h * s.kernel_w * s.in_channels) {
@@ -235,7 +234,7 @@ void depthwise_f16(const ConvShape& s, const uint16_t* input, const HalfFilters&
                    const AccumulatorSink<float>& sink) {
   const ConvKernels& kernels = *filters.kernels;
   const int64_t row_size = s.in_w * s.channels, taps = s.kernel_h * s.kernel_w;
-  std::vector<float> x(static_cast<size_t>(s.in_h * row_size + kDepthwiseSlack));
+  Kept<float> x(static_cast<size_t>(s.in_h * row_size + kDepthwiseSlack));
   parallel_for(s.in_h, std::max<int64_t>(1, 8192 / row_size), [&](int64_t first, int64_t last) {
     const int64_t n = (last - first) * row_size;
     widen_block(1, n, input + first * row_size, n, x.data() + first * row_size);

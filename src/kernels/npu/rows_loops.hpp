@@ -225,8 +225,20 @@ void half_output_rows(const HalfOutput& o) {
   uint16_t* y = o.y;
   for (int64_t p = 0; p < o.pixels; ++p, v += o.channels, y += o.y_stride) {
     int64_t c = 0;
-#if defined(__F16C__)
     // Maximum and minimum give their second operand where it is no number.
+#if defined(__AVX512F__)
+    const __m512 floor = _mm512_set1_ps(o.low), ceiling = _mm512_set1_ps(o.high);
+    for (; c + 16 <= o.channels; c += 16) {
+      __m512 x = _mm512_loadu_ps(v + c);
+      if (o.bias != nullptr) x = _mm512_add_ps(x, _mm512_loadu_ps(o.bias + c));
+      x = _mm512_min_ps(ceiling, _mm512_max_ps(floor, x));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + c),
+                          _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+      if (_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q) == 0) continue;
+      for (int64_t k = c; k < c + 16; ++k) narrow_one(half_output_value(o, v[k], k), y + k);  // one NaN for all
+    }
+#endif
+#if defined(__F16C__)
     const __m256 low = _mm256_set1_ps(o.low), high = _mm256_set1_ps(o.high);
     for (; c + 8 <= o.channels; c += 8) {
       __m256 x = _mm256_loadu_ps(v + c);
