@@ -545,17 +545,32 @@ void average_pool_s8(const PoolShape& s, const int8_t* input, int8_t* output) {
   });
 }
 
+// Halves compare as integers once the magnitudes of negative ones are turned around. Zeros of both signs are equal, so
+// that the first stays; NaN is below everything.
 void max_pool_f16(const PoolShape& s, const uint16_t* input, uint16_t* output) {
-  float best[kChannelBlock], wide[kChannelBlock];
+  constexpr uint16_t kInfinity = 0x7C00, kMinusInfinity = 0xFC00;
+  uint16_t best[kChannelBlock];
+  int16_t order[kChannelBlock];
   for_pool_windows(s, [&](int64_t y, int64_t x, int64_t at) {
     for (int64_t c = 0; c < s.channels; c += kChannelBlock) {
       const int64_t n = std::min(kChannelBlock, s.channels - c);
-      std::fill_n(best, n, -INFINITY);
+      std::fill_n(best, n, kMinusInfinity);
+      std::fill_n(order, n, static_cast<int16_t>(kMinusInfinity ^ 0x7FFF));
       for (int64_t tap = 0; tap < s.kernel_h * s.kernel_w; ++tap) {
-        rows().widen(n, window_pixel(s, input, y, x, tap / s.kernel_w, tap % s.kernel_w) + c, wide);
-        for (int64_t i = 0; i < n; ++i) best[i] = wide[i] > best[i] ? wide[i] : best[i];
+        const uint16_t* from = window_pixel(s, input, y, x, tap / s.kernel_w, tap % s.kernel_w) + c;
+        for (int64_t i = 0; i < n; ++i) {
+          const uint16_t half = from[i];
+          const auto magnitude = static_cast<int16_t>(half & 0x7FFF);
+          const auto negative = static_cast<int16_t>(static_cast<int16_t>(half) >> 15);
+          auto key = static_cast<int16_t>(half ^ (negative & 0x7FFF));
+          key = magnitude == 0 ? int16_t{0} : key;
+          key = magnitude > kInfinity ? INT16_MIN : key;
+          const bool wins = key > order[i];
+          order[i] = wins ? key : order[i];
+          best[i] = wins ? half : best[i];
+        }
       }
-      rows().narrow(n, best, output + at + c);
+      std::copy_n(best, n, output + at + c);
     }
   });
 }
