@@ -53,6 +53,8 @@ Similarity similarity(const std::vector<double>& a, const std::vector<double>& b
   double ab = 0;
   double dd = 0;
   for (size_t i = 0; i < a.size(); ++i) {
+    // Masks hold infinities: equal ones, and NaN on both sides, say nothing against the result.
+    if (!std::isfinite(a[i]) && (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])))) continue;
     aa += a[i] * a[i];
     bb += b[i] * b[i];
     ab += a[i] * b[i];

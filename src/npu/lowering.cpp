@@ -131,7 +131,12 @@ Result<int> Lowering::constant_operand(ValueId id, Format format, int rank) {
       q[i] = quant::quantize_value(static_cast<float>(values[i]), t.quant->scale(), t.quant->zero_point());
   } else {
     auto h = raw.mutable_as<uint16_t>();
-    for (size_t i = 0; i < values.size(); ++i) h[i] = float_to_half(static_cast<float>(values[i]));
+    // What is finite stays so: the -1e9 of a mask as minus infinity would make NaN of a row that it fills.
+    constexpr double kHalfMax = 65504;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double v = std::isfinite(values[i]) ? std::clamp(values[i], -kHalfMax, kHalfMax) : values[i];
+      h[i] = float_to_half(static_cast<float>(v));
+    }
   }
   if (t.layout == model::Layout::kPlain) {
     t.constant = add_blob({static_cast<const std::byte*>(raw.data()), raw.bytes()});

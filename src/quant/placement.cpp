@@ -78,6 +78,7 @@ class Placer {
   Result<Placement> run() {
     OPENRKNN_TRY(const auto order, graph_.topological_order());
     note_computed(order);
+    note_before_softmax(order);
     for (const NodeId id : order) {
       const Node& node = graph_.node(id);
       NodePlacement placed;
@@ -188,6 +189,21 @@ class Placer {
     }
   }
 
+  // Arithmetic that only a Softmax reads, which computes in halves anyway. A mask of large negative numbers in it would
+  // leave nothing of the scores in int8.
+  void note_before_softmax(const std::vector<NodeId>& order) {
+    for (auto id = order.rbegin(); id != order.rend(); ++id) {
+      const Node& node = graph_.node(*id);
+      if (node.op != "Add" && node.op != "Sub" && node.op != "Mul" && node.op != "Div") continue;
+      const ValueId out = node.outputs[0];
+      const auto& users = graph_.value(out).users;
+      const bool only = std::all_of(users.begin(), users.end(), [&](const Use& use) {
+        return graph_.node(use.node).op == "Softmax" || before_softmax_.contains(use.node);
+      });
+      if (only && !users.empty() && !graph_.is_output(out)) before_softmax_.insert(*id);
+    }
+  }
+
   // Converting what a CPU task left to the NPU's format and back for the next one would only lose digits.
   bool stays_between_cpu_tasks(NodeId id, const Node& node) const {
     if (!is_movement(node.op) || node.op == "Concat" || asked_.contains(id)) return false;
@@ -218,7 +234,8 @@ class Placer {
       case FormatRole::kHalf:
         return Format::kFloat16;
       case FormatRole::kOwn:
-        return asked != asked_.end() ? asked->second : wanted_;
+        if (asked != asked_.end()) return asked->second;
+        return before_softmax_.contains(id) && target_.supports("fp16") ? Format::kFloat16 : wanted_;
     }
     return wanted_;
   }
@@ -228,6 +245,7 @@ class Placer {
   Format wanted_;
   std::map<NodeId, Format> asked_;
   std::set<ValueId> computed_;  // by tasks of the NPU
+  std::set<NodeId> before_softmax_;
   Placement placement_;
 };
 
@@ -283,6 +301,13 @@ Status check_buildable(const Graph& graph, const Placement& placement, const tar
       continue;
     }
     lines.push_back(fmt::format("node '{}' ({}): {}", graph.node(id).name, graph.node(id).op, placed.obstacle));
+  }
+  for (const ValueId id : graph.outputs()) {
+    const Value& v = graph.value(id);
+    if (v.producer.valid() || !v.shape || v.shape->elements() != 0) continue;
+    return Error{ErrorCode::kUnsupported, "an output cannot be built", graph.source_file,
+                 fmt::format("'{}' {} is empty", v.name, v.shape->to_string()),
+                 "name the other outputs (--output NAME)"};
   }
   if (lines.empty() && behind == 0) return {};
   if (behind > 0) lines.push_back(fmt::format("{} more that work on results without a shape", behind));

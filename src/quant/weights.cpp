@@ -5,6 +5,20 @@
 
 namespace openrknn::quant {
 
+namespace {
+
+// Ranges that are symmetric within a step get zero point 0 and hold both ends: the rounding of a zero point of -0.5
+// would cut one end and stretch the other, and with many weights at the ends (binary, ternary) the error grows with the
+// sum of the input.
+QuantParams range_params(double low, double high) {
+  const QuantParams asymmetric = asymmetric_params(DType::kInt8, low, high);
+  const double largest = std::max(-low, high);
+  if (largest <= 0 || std::abs(low + high) >= static_cast<double>(asymmetric.scale())) return asymmetric;
+  return QuantParams::per_tensor(DType::kInt8, static_cast<float>(std::max(largest / 127, 0x1p-126)), 0);
+}
+
+}  // namespace
+
 QuantParams weight_params(const Tensor& weights, int axis) {
   const Shape& shape = weights.shape();
   const auto values = weights.as<float>();
@@ -23,7 +37,7 @@ QuantParams weight_params(const Tensor& weights, int axis) {
   params.granularity = axis < 0 ? Granularity::kTensor : Granularity::kChannel;
   params.axis = std::max(axis, 0);
   for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
-    const QuantParams one = asymmetric_params(DType::kInt8, low[c], high[c]);
+    const QuantParams one = range_params(low[c], high[c]);
     params.scales.push_back(one.scale());
     params.zero_points.push_back(one.zero_point());
   }

@@ -88,16 +88,26 @@ Status check_bgr(const toolkit::Config& config, const Infos& inputs) {
 
 // Calibration data that say nothing about what the network will see.
 std::vector<std::string> odd_samples(const Graph& graph, const quant::Ranges& ranges) {
-  std::vector<std::string> constant;
+  std::vector<std::string> constant, infinite;
+  for (const auto& [id, range] : ranges) {
+    if (range.non_finite > 0) infinite.push_back(fmt::format("{} ({})", graph.value(id).name, range.non_finite));
+  }
+  std::vector<std::string> found;
+  if (!infinite.empty()) {
+    found.push_back("NaN or infinite values in the samples count for no range; int8 cuts them at the largest finite " +
+                    ("ones: " + join_names(infinite, kMaxNamed)));
+  }
   for (const ValueId id : graph.inputs()) {
     const auto it = ranges.find(id);
     if (it == ranges.end() || !it->second.seen || it->second.min != it->second.max) continue;
     if (graph.value(id).shape && graph.value(id).shape->elements() > 1)
       constant.push_back(fmt::format("{} ({:.6g})", graph.value(id).name, it->second.min));
   }
-  if (constant.empty()) return {};
-  return {"one and the same number everywhere in all samples of input " + join_names(constant, kMaxNamed) +
-          ": ranges from such data do not fit real data; check the dataset, --mean and --std"};
+  if (!constant.empty()) {
+    found.push_back("one and the same number everywhere in all samples of input " + join_names(constant, kMaxNamed) +
+                    ": ranges from such data do not fit real data; check the dataset, --mean and --std");
+  }
+  return found;
 }
 
 // `embedded`: the model brings ranges itself.

@@ -64,6 +64,19 @@ TEST(Weights, ChannelsAreAsymmetricAndContainZero) {
   EXPECT_EQ(weight_params(w, -1).scales.size(), 1U);
 }
 
+TEST(Weights, SymmetricRangesHoldBothEnds) {
+  const Tensor weights = Tensor::from<float>(Shape{3, 4}, {-0.5F, 0.5F, 0.5F, -0.5F, -1.0F, 0.0F, 1.0F, 1.0F,  //
+                                                           -0.25F, 0.5F, 0.1F, 0.0F});
+  const QuantParams params = weight_params(weights, 0);
+  for (size_t c = 0; c < 2; ++c) {
+    EXPECT_EQ(params.zero_points[c], 0);
+    const float largest = c == 0 ? 0.5F : 1.0F;
+    EXPECT_EQ(quantize_value(largest, params.scales[c], 0), 127);
+    EXPECT_EQ(quantize_value(-largest, params.scales[c], 0), -127);
+  }
+  EXPECT_NE(params.zero_points[2], 0);
+}
+
 TEST(Weights, RoundHalfToEvenAndSaturate) {
   EXPECT_EQ(quantize_value(0.5F, 1, 0), 0);
   EXPECT_EQ(quantize_value(1.5F, 1, 0), 2);

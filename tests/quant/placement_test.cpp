@@ -116,6 +116,31 @@ TEST(Placement, LimitsOfTheFirstLayer) {
   EXPECT_EQ(limit_of(conv(3, 1023, 7), "rk3568", "w8a8"), "");
 }
 
+TEST(Placement, ArithmeticInFrontOfSoftmaxIsInHalves) {
+  const std::string text = R"(graph "g" {
+    input %x: float32[1,2,4,6]
+    const %s: float32[] = fill(0.5)
+    const %m: float32[1,1,4,6] = fill(-10000)
+    %a = Mul(%x, %s)
+    %b = Add(%a, %m)
+    %c = Softmax(%b) {axis=3}
+    %d = Mul(%c, %x)
+    output %d
+  })";
+  const Graph graph = graph_of(text.c_str());
+  const auto placement = place(graph, rk3588(), {"w8a8", {}});
+  ASSERT_TRUE(placement.ok());
+  EXPECT_EQ(of(graph, *placement, "a").format, Format::kFloat16);
+  EXPECT_EQ(of(graph, *placement, "b").format, Format::kFloat16);
+  EXPECT_EQ(of(graph, *placement, "d").format, Format::kInt8);
+  const auto asked = place(graph, rk3588(), {"w8a8", {{"b", "w8a8"}}});
+  ASSERT_TRUE(asked.ok());
+  EXPECT_EQ(of(graph, *asked, "b").format, Format::kInt8);
+  const auto no_halves = place(graph, **target::find("rv1106"), {"w8a8", {}});
+  ASSERT_TRUE(no_halves.ok());
+  EXPECT_EQ(of(graph, *no_halves, "b").format, Format::kInt8);
+}
+
 TEST(Placement, LimitsOfExtents) {
   EXPECT_EQ(limit_of("input %a: float32[4,8192]\ninput %b: float32[8192,4]\n%y = MatMul(%a, %b)"), "");
   EXPECT_EQ(limit_of("input %a: float32[4,8193]\ninput %b: float32[8193,4]\n%y = MatMul(%a, %b)"), "matmul.k.max");
