@@ -106,6 +106,7 @@ void Evaluator::find_lifetimes(const Graph& graph, size_t slots, bool keeps, Sch
 Result<Evaluator> Evaluator::make(const Graph& graph, Runs runs) {
   Evaluator made;
   made.graph_ = &graph;
+  made.runs_ = runs;
   made.pool_ = std::make_shared<Pool>();
   OPENRKNN_TRY(const std::vector<NodeId> order, graph.topological_order());
   OPENRKNN_CHECK_OK(check_kernels(graph, order));
@@ -120,13 +121,14 @@ Result<Evaluator> Evaluator::make(const Graph& graph, Runs runs) {
 
 namespace {
 
-constexpr size_t kMostKept = size_t{256} << 20;  // bytes that wait for the next run
+constexpr size_t kMostKept = size_t{256} << 20;  // bytes that wait for the next run, if there may be one
 
 // The state of one run.
 class Run {
  public:
-  Run(const Graph& graph, size_t slots, const std::map<std::pair<DType, int64_t>, size_t>& last_made, FreeTensors free)
-      : graph_(graph), last_made_(last_made), tensors_(slots), free_(std::move(free)) {
+  Run(const Graph& graph, size_t slots, const std::map<std::pair<DType, int64_t>, size_t>& last_made, FreeTensors free,
+      size_t most_kept)
+      : graph_(graph), last_made_(last_made), most_kept_(most_kept), tensors_(slots), free_(std::move(free)) {
     for (const auto& [key, tensors] : free_) {
       for (const Tensor& tensor : tensors) free_bytes_ += tensor.bytes();
     }
@@ -158,7 +160,7 @@ class Run {
     const std::pair<DType, int64_t> key{tensor.dtype(), tensor.elements()};
     const auto last = last_made_.find(key);
     const bool needed = last != last_made_.end() && last->second > step;
-    if (!needed && free_bytes_ + tensor.bytes() > kMostKept) return;
+    if (!needed && free_bytes_ + tensor.bytes() > most_kept_) return;
     free_bytes_ += tensor.bytes();
     free_[key].push_back(std::move(tensor));
   }
@@ -222,6 +224,7 @@ class Run {
 
   const Graph& graph_;
   const std::map<std::pair<DType, int64_t>, size_t>& last_made_;
+  const size_t most_kept_;
   std::vector<Tensor> tensors_;
   FreeTensors free_;
   size_t free_bytes_ = 0;
@@ -240,7 +243,7 @@ Result<Tensors> Evaluator::run(const Tensors& inputs, const Observer& observer, 
     const std::lock_guard lock(pool_->mutex);
     free.swap(pool_->free);
   }
-  Run run(*graph_, slots_, schedule.last_made, std::move(free));
+  Run run(*graph_, slots_, schedule.last_made, std::move(free), runs_ == Runs::kMany ? kMostKept : 0);
   for (const ValueId id : graph_->inputs()) {
     run.set(id, inputs.find(graph_->value(id).name)->second);
     if (observer) observer(id, run.get(id).view());

@@ -49,6 +49,7 @@ class Evaluator {
   static void find_lifetimes(const Graph& graph, size_t slots, bool keeps, Schedule& schedule);
 
   const Graph* graph_ = nullptr;
+  Runs runs_ = Runs::kMany;
   size_t slots_ = 0;  // one per value id
   Schedule all_;      // every node: what an observer sees
   std::shared_ptr<Pool> pool_;
