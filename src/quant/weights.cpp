@@ -11,7 +11,7 @@ namespace {
 // would cut one end and stretch the other, and with many weights at the ends (binary, ternary) the error grows with the
 // sum of the input.
 QuantParams range_params(double low, double high) {
-  const QuantParams asymmetric = asymmetric_params(DType::kInt8, low, high);
+  QuantParams asymmetric = asymmetric_params(DType::kInt8, low, high);
   const double largest = std::max(-low, high);
   if (largest <= 0 || std::abs(low + high) >= static_cast<double>(asymmetric.scale())) return asymmetric;
   return QuantParams::per_tensor(DType::kInt8, static_cast<float>(std::max(largest / 127, 0x1p-126)), 0);
