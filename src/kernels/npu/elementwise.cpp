@@ -519,11 +519,16 @@ int64_t narrow_block(int64_t pixels, int64_t channels, const float* v, uint16_t*
   return overflows;
 }
 
-void max_pool_s8(const PoolShape& s, const int8_t* input, int8_t* output) {
+static std::vector<int64_t> tap_offsets(const PoolShape& s) {
   std::vector<int64_t> offsets;
   for (int64_t kh = 0; kh < s.kernel_h; ++kh) {
     for (int64_t kw = 0; kw < s.kernel_w; ++kw) offsets.push_back((kh * s.in_w + kw) * s.in_stride);
   }
+  return offsets;
+}
+
+void max_pool_s8(const PoolShape& s, const int8_t* input, int8_t* output) {
+  const std::vector<int64_t> offsets = tap_offsets(s);
   for (int64_t y = 0; y < s.out_h; ++y) {
     rows().max_s8(s.out_w, s.channels, s.kernel_h * s.kernel_w, offsets.data(), window_pixel(s, input, y, 0, 0, 0),
                   s.stride_w * s.in_stride, output + y * s.out_w * s.out_stride, s.out_stride);
@@ -545,34 +550,12 @@ void average_pool_s8(const PoolShape& s, const int8_t* input, int8_t* output) {
   });
 }
 
-// Halves compare as integers once the magnitudes of negative ones are turned around. Zeros of both signs are equal, so
-// that the first stays; NaN is below everything.
 void max_pool_f16(const PoolShape& s, const uint16_t* input, uint16_t* output) {
-  constexpr uint16_t kInfinity = 0x7C00, kMinusInfinity = 0xFC00;
-  uint16_t best[kChannelBlock];
-  int16_t order[kChannelBlock];
-  for_pool_windows(s, [&](int64_t y, int64_t x, int64_t at) {
-    for (int64_t c = 0; c < s.channels; c += kChannelBlock) {
-      const int64_t n = std::min(kChannelBlock, s.channels - c);
-      std::fill_n(best, n, kMinusInfinity);
-      std::fill_n(order, n, static_cast<int16_t>(kMinusInfinity ^ 0x7FFF));
-      for (int64_t tap = 0; tap < s.kernel_h * s.kernel_w; ++tap) {
-        const uint16_t* from = window_pixel(s, input, y, x, tap / s.kernel_w, tap % s.kernel_w) + c;
-        for (int64_t i = 0; i < n; ++i) {
-          const uint16_t half = from[i];
-          const auto magnitude = static_cast<int16_t>(half & 0x7FFF);
-          const auto negative = static_cast<int16_t>(static_cast<int16_t>(half) >> 15);
-          auto key = static_cast<int16_t>(half ^ (negative & 0x7FFF));
-          key = magnitude == 0 ? int16_t{0} : key;
-          key = magnitude > kInfinity ? INT16_MIN : key;
-          const bool wins = key > order[i];
-          order[i] = wins ? key : order[i];
-          best[i] = wins ? half : best[i];
-        }
-      }
-      std::copy_n(best, n, output + at + c);
-    }
-  });
+  const std::vector<int64_t> offsets = tap_offsets(s);
+  for (int64_t y = 0; y < s.out_h; ++y) {
+    rows().max_f16(s.out_w, s.channels, s.kernel_h * s.kernel_w, offsets.data(), window_pixel(s, input, y, 0, 0, 0),
+                   s.stride_w * s.in_stride, output + y * s.out_w * s.out_stride, s.out_stride);
+  }
 }
 
 void average_pool_f16(const PoolShape& s, const uint16_t* input, uint16_t* output) {

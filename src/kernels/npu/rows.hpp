@@ -74,6 +74,9 @@ struct RowKernels {
   // y = the largest of `taps` pixels of n channels, at x + offsets[tap]; `pixels` times, x_step and y_step apart.
   void (*max_s8)(int64_t pixels, int64_t n, int64_t taps, const int64_t* offsets, const int8_t* x, int64_t x_step,
                  int8_t* y, int64_t y_step);
+  // The same of halves; NaN never wins, of zeros of both signs the first stays.
+  void (*max_f16)(int64_t pixels, int64_t n, int64_t taps, const int64_t* offsets, const uint16_t* x, int64_t x_step,
+                  uint16_t* y, int64_t y_step);
   void (*sum_s8)(int64_t n, const int8_t* x, int32_t* y);  // y += x
   void (*widen_s8)(int64_t n, const int8_t* x, int32_t* y);
   // y = (a + a_offset) * (b + b_offset)

@@ -281,6 +281,38 @@ void max_row(int64_t pixels, int64_t n, int64_t taps, const int64_t* offsets, co
   }
 }
 
+// Halves compare as integers once the magnitudes of negative ones are turned around; zeros are made equal, and NaN is
+// below everything.
+template <int kHalves>
+inline void max_half_piece(int64_t taps, const int64_t* offsets, const uint16_t* x, uint16_t* y) {
+  typedef int16_t Halves __attribute__((vector_size(kHalves * 2)));
+  constexpr int16_t kMagnitude = 0x7FFF, kInfinity = 0x7C00;
+  constexpr auto kMinusInfinity = static_cast<int16_t>(0xFC00);
+  Halves best = Halves{} + kMinusInfinity, order = Halves{} + static_cast<int16_t>(kMinusInfinity ^ kMagnitude);
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    Halves h;
+    memcpy(&h, x + offsets[tap], sizeof h);
+    const Halves magnitude = h & kMagnitude;
+    const Halves nan = magnitude > kInfinity;
+    Halves key = (h ^ ((h >> 15) & kMagnitude)) & (magnitude != 0);
+    key = (key & ~nan) | (nan & static_cast<int16_t>(INT16_MIN));
+    const Halves wins = key > order;
+    order = (key & wins) | (order & ~wins);
+    best = (h & wins) | (best & ~wins);
+  }
+  memcpy(y, &best, sizeof best);
+}
+
+void max_half_row(int64_t pixels, int64_t n, int64_t taps, const int64_t* offsets, const uint16_t* x, int64_t x_step,
+                  uint16_t* y, int64_t y_step) {
+  for (int64_t p = 0; p < pixels; ++p, x += x_step, y += y_step) {
+    int64_t c = 0;
+    for (; c + 32 <= n; c += 32) max_half_piece<32>(taps, offsets, x + c, y + c);
+    for (; c + 8 <= n; c += 8) max_half_piece<8>(taps, offsets, x + c, y + c);
+    for (; c < n; ++c) max_half_piece<1>(taps, offsets, x + c, y + c);
+  }
+}
+
 void sum_row(int64_t n, const int8_t* x, int32_t* y) {
   for (int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
@@ -293,9 +325,10 @@ void multiply_row(int64_t n, const int8_t* a, int32_t a_offset, const int8_t* b,
   for (int64_t i = 0; i < n; ++i) y[i] = (a[i] + a_offset) * (b[i] + b_offset);
 }
 
-constexpr RowKernels kLoops = {requantize_block, requantize_look_up, channel_row, operand_row,      table_index_row,
-                               half_table_row,   prelu_row,          clamp_row,   output_row,       quantize_row,
-                               dequantize_row,   widen_row,          narrow_row,  half_output_rows, max_row,
+constexpr RowKernels kLoops = {requantize_block, requantize_look_up, channel_row,    operand_row,
+                               table_index_row,  half_table_row,     prelu_row,      clamp_row,
+                               output_row,       quantize_row,       dequantize_row, widen_row,
+                               narrow_row,       half_output_rows,   max_row,        max_half_row,
                                sum_row,          widen_s8_row,       multiply_row};
 
 }  // namespace
