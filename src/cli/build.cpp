@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <set>
 
 #include "cli/cli.hpp"
 #include "cli/config_file.hpp"
@@ -20,11 +21,15 @@ struct BuildArguments {
 
 // "NAME=REST" split at the last '=' for dtypes, which have none.
 tk::Status add_layer_dtypes(const std::vector<std::string>& arguments, tk::Config& config) {
+  std::set<std::string> given;
   for (const std::string& argument : arguments) {
     const size_t equals = argument.rfind('=');
-    if (equals == std::string::npos || equals == 0)
-      return argument_error("--layer-dtype " + argument, "there is no NAME=", "write NAME=DTYPE");
-    config.layer_dtype[argument.substr(0, equals)] = argument.substr(equals + 1);
+    if (equals == std::string::npos || equals == 0 || equals + 1 == argument.size())
+      return argument_error("--layer-dtype " + argument, "it is not NAME=DTYPE", "write NAME=DTYPE");
+    const std::string name = argument.substr(0, equals);
+    if (!given.insert(name).second)
+      return argument_error("--layer-dtype " + argument, "\"" + name + "\" has a format already", "give each once");
+    config.layer_dtype[name] = argument.substr(equals + 1);
   }
   return {};
 }
@@ -61,6 +66,11 @@ tk::Status apply_options(const BuildArguments& a, BuildPlan& plan) {
   for (const std::string& argument : a.inputs) {
     auto shape = parse_shape(argument);
     if (!shape.ok()) return shape.error();
+    for (const auto& other : plan.load.inputs) {
+      if (other.name == shape->name)
+        return argument_error("--input " + argument, "\"" + other.name + "\" has a shape already",
+                              "give each input once");
+    }
     plan.load.inputs.push_back(std::move(shape).value());
   }
   for (const auto& [option, given, values] :

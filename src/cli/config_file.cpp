@@ -49,6 +49,12 @@ float number(const YAML::Node& node, const std::string& key) {
   return value;
 }
 
+int whole_number(const YAML::Node& node, const std::string& key) {
+  int value = 0;
+  if (!node.IsScalar() || !YAML::convert<int>::decode(node, value)) refuse(node, key, "a whole number is expected");
+  return value;
+}
+
 // [a, b, c] for one input, [[a, b, c], [d]] for several.
 std::vector<tk::ChannelValues> channels(const YAML::Node& node, const std::string& key) {
   if (node.IsScalar()) return {{"", {number(node, key)}}};
@@ -139,8 +145,7 @@ void read_configs(const YAML::Node& node, const std::string& prefix, tk::Config&
       {"quant_img_RGB2BGR", [&](const YAML::Node& n, const std::string& k) { read_bgr(n, k, c); }},
       {"quantized_algorithm", set(c.algorithm)},
       {"quantized_method", set(c.method)},
-      {"optimization_level",
-       [&](const YAML::Node& n, const std::string& k) { c.opt_level = static_cast<int>(number(n, k)); }},
+      {"optimization_level", [&](const YAML::Node& n, const std::string& k) { c.opt_level = whole_number(n, k); }},
       {"memory_plan_strategy", set(c.memory_plan)},
       {"compute_order", set(c.compute_order)},
       {"custom_string", set(c.custom_string)},
