@@ -22,7 +22,7 @@ esac
 missing=()
 for package in "${packages[@]}"; do
   state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-  [ "$state" = installed ] || missing+=("$package")
+  [[ $state == installed* ]] || missing+=("$package")  # once for each architecture
 done
 
 as_root() {
@@ -48,7 +48,7 @@ if [ "$level" = --ci ] && clang=$(command -v clang++-14 || command -v clang++); 
   major=$("$clang" -dumpversion | cut -d. -f1)
   for package in "libclang-rt-$major-dev" "libfuzzer-$major-dev"; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-    [ "$state" = installed ] && continue
+    [[ $state == installed* ]] && continue
     echo "setup: installing $package"
     as_root apt-get update -qq
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" >/dev/null
