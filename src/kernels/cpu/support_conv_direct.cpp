@@ -242,7 +242,8 @@ bool is_direct(const ConvPlan& plan, const ConvOperands& operands) {
   // The least band fits the scratch in reason; others go the general way.
   const int64_t rows = 4 + (axes[1].span() - 1) / axes[1].stride;
   const int64_t pitch = axes[2].out + (axes[2].span() - 1) / axes[2].stride;
-  return plan.group_in() <= kMostFloats / (rows * pitch * plan.taps());
+  // One tap alone is cut into rows of at least kFewPixels.
+  return plan.group_in() <= kMostFloats / std::max(rows * pitch * plan.taps(), 2 * kFewPixels);
 }
 
 void conv_direct(const ConvPlan& plan, const ConvOperands& operands) { DirectConv(plan, operands).run(); }

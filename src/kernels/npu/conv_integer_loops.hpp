@@ -255,7 +255,17 @@ inline __m512i load_tap(__mmask64 valid, __m512i flips, const int8_t* p) {
   return _mm512_xor_si512(_mm512_maskz_loadu_epi8(valid, p), flips);
 }
 
-// The bytes of 4 taps side by side, in 4 parts of 16 channels.
+// The bytes of 4 vectors side by side, in 4 parts of 16 channels.
+inline void interleave_bytes(__m512i a, __m512i b, __m512i c, __m512i d, __m512i* parts) {
+  const __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
+  const __m512i cd_low = _mm512_unpacklo_epi8(c, d), cd_high = _mm512_unpackhi_epi8(c, d);
+  parts[0] = _mm512_unpacklo_epi16(ab_low, cd_low);
+  parts[1] = _mm512_unpackhi_epi16(ab_low, cd_low);
+  parts[2] = _mm512_unpacklo_epi16(ab_high, cd_high);
+  parts[3] = _mm512_unpackhi_epi16(ab_high, cd_high);
+}
+
+// Those of up to 4 taps.
 inline void interleave_taps(const DepthwiseRow& row, __mmask64 valid, __m512i flips, const int8_t* x, int64_t tap,
                             __m512i* parts) {
   const int64_t left = row.taps - tap;
@@ -264,12 +274,7 @@ inline void interleave_taps(const DepthwiseRow& row, __mmask64 valid, __m512i fl
   const __m512i b = left > 1 ? load_tap(valid, flips, x + row.tap_offset[tap + 1]) : zero;
   const __m512i c = left > 2 ? load_tap(valid, flips, x + row.tap_offset[tap + 2]) : zero;
   const __m512i d = left > 3 ? load_tap(valid, flips, x + row.tap_offset[tap + 3]) : zero;
-  const __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
-  const __m512i cd_low = _mm512_unpacklo_epi8(c, d), cd_high = _mm512_unpackhi_epi8(c, d);
-  parts[0] = _mm512_unpacklo_epi16(ab_low, cd_low);
-  parts[1] = _mm512_unpackhi_epi16(ab_low, cd_low);
-  parts[2] = _mm512_unpacklo_epi16(ab_high, cd_high);
-  parts[3] = _mm512_unpackhi_epi16(ab_high, cd_high);
+  interleave_bytes(a, b, c, d, parts);
 }
 
 // Sums of 4 parts back in the order of the channels.
@@ -340,17 +345,11 @@ void depthwise_bytes_row(const DepthwiseRow& row, const int8_t* x, const uint8_t
   if (p < row.pixels) depthwise_bytes_pixels<1>(row, valid, x + p * row.pixel_step, w, y + p * row.channels);
 }
 
-// The bytes of a column of 3 rows side by side, in 4 parts of 16 channels.
+// Those of a column of 3 rows.
 inline void interleave_column(const DepthwiseRow& row, __mmask64 valid, __m512i flips, const int8_t* x,
                               __m512i* parts) {
-  const __m512i a = load_tap(valid, flips, x + row.tap_offset[0]), b = load_tap(valid, flips, x + row.tap_offset[3]);
-  const __m512i c = load_tap(valid, flips, x + row.tap_offset[6]), zero = _mm512_setzero_si512();
-  const __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
-  const __m512i c_low = _mm512_unpacklo_epi8(c, zero), c_high = _mm512_unpackhi_epi8(c, zero);
-  parts[0] = _mm512_unpacklo_epi16(ab_low, c_low);
-  parts[1] = _mm512_unpackhi_epi16(ab_low, c_low);
-  parts[2] = _mm512_unpacklo_epi16(ab_high, c_high);
-  parts[3] = _mm512_unpackhi_epi16(ab_high, c_high);
+  interleave_bytes(load_tap(valid, flips, x + row.tap_offset[0]), load_tap(valid, flips, x + row.tap_offset[3]),
+                   load_tap(valid, flips, x + row.tap_offset[6]), _mm512_setzero_si512(), parts);
 }
 
 // Two windows kStride columns apart, from the 3 + kStride columns that they meet.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
@@ -56,8 +57,7 @@ Layout layout_of(const ConvShape& s, const WinogradKernels& kernels) {
 
 // A part of a row of tiles: results of 4 rows, `pixels` wide.
 struct Run {
-  int64_t first, tiles;  // of the piece
-  int64_t y, x, rows, pixels;
+  int64_t tiles, y, x, rows, pixels;
 };
 
 // Tiles [first, first + count) of a slab, and memory for them.
@@ -120,7 +120,6 @@ class Piece {
   Run run_from(int64_t t) const {
     const int64_t tile = first_ + t;
     Run run{};
-    run.first = t;
     run.tiles = std::min(count_ - t, columns_ - tile % columns_);
     run.y = tile / columns_ * kOut;
     run.x = tile % columns_ * kOut;
