@@ -21,9 +21,14 @@ tk::Status add_input_values(const std::string& model, const std::vector<std::str
     if (length == 0)
       return argument_error("--input-value " + argument, "no input of the model is named there",
                             "write NAME=FILE.npy with one of: " + known);
-    auto tensor = tk::read_npy(argument.substr(length + 1));
+    const std::string name = argument.substr(0, length), file = argument.substr(length + 1);
+    if (file.empty())
+      return argument_error("--input-value " + argument, "no file stands behind the name", "write NAME=FILE.npy");
+    auto tensor = tk::read_npy(file);
     if (!tensor.ok()) return tensor.error();
-    load.input_values.insert_or_assign(argument.substr(0, length), std::move(tensor).value());
+    if (!load.input_values.emplace(name, std::move(tensor).value()).second)
+      return argument_error("--input-value " + argument, "\"" + name + "\" has a value already",
+                            "give each input once");
   }
   return {};
 }

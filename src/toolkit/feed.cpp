@@ -103,6 +103,8 @@ Result<FilePairs> match_files(const std::vector<std::string>& arguments, const I
   std::map<std::string, std::string> given;
   std::vector<std::string> unnamed;
   for (const std::string& argument : arguments) {
+    if (argument.empty())
+      return Error{ErrorCode::kInvalidArgument, "no file", "--input", "its text is empty", "give --input [NAME=]FILE"};
     if (const auto* info = named_input(argument, inputs)) {
       if (argument.size() == info->name.size() + 1) {
         return Error{ErrorCode::kInvalidArgument, "no file after the input's name", "--input " + argument,

@@ -63,7 +63,7 @@ Result<Tensors> golden_inputs(const Graph& graph, const toolkit::Tensors& given)
 Result<std::vector<toolkit::Output>> golden_run(const import::Imported& imported, const toolkit::Tensors& given) {
   const Graph& graph = imported.graph;
   OPENRKNN_TRY(const Tensors inputs, golden_inputs(graph, given));
-  OPENRKNN_TRY(const eval::Evaluator evaluator, eval::Evaluator::make(graph));
+  OPENRKNN_TRY(const eval::Evaluator evaluator, eval::Evaluator::make(graph, eval::Runs::kOne));
   OPENRKNN_TRY(const eval::Tensors results, evaluator.run(inputs));
   std::vector<toolkit::Output> outputs;
   for (const ValueId id : graph.outputs()) {
