@@ -210,8 +210,7 @@ void add_all() {
 int main(int argc, char** argv) {
   openrknn::set_thread_count(1);
   const auto& peak = openrknn::bench::peak();
-  benchmark::AddCustomContext(
-      "isa", std::string(openrknn::isa_name(openrknn::isa())) + (openrknn::has_avx512_vnni() ? " vnni" : ""));
+  benchmark::AddCustomContext("isa", std::string(openrknn::isa_name(openrknn::isa())));
   benchmark::AddCustomContext("peak GMAC/s", "int8 " + std::to_string(peak.int8 * 1e-9) + ", fp32 " +
                                                  std::to_string(peak.fp32 * 1e-9) + ", fp64 " +
                                                  std::to_string(peak.fp64 * 1e-9));

@@ -71,17 +71,13 @@ __attribute__((target("avx2,fma"))) void doubles_avx2() {
 
 Peak measure() {
   constexpr double kSteps = double{kSums} * kRounds;
-  switch (isa()) {
-    case Isa::kAvx512:
-      return {has_avx512_vnni() ? best_rate(64 * kSteps, bytes_vnni) : best_rate(32 * kSteps, pairs_avx512),
-              best_rate(16 * kSteps, floats_avx512), best_rate(8 * kSteps, doubles_avx512)};
-    case Isa::kAvx2:
-      return {best_rate(16 * kSteps, pairs_avx2), best_rate(8 * kSteps, floats_avx2),
-              best_rate(4 * kSteps, doubles_avx2)};
-    case Isa::kScalar:
-      break;
+  const bool bytes = isa() == Isa::kAvx512Vnni;
+  if (without_dot(isa()) == Isa::kAvx512) {
+    return {bytes ? best_rate(64 * kSteps, bytes_vnni) : best_rate(32 * kSteps, pairs_avx512),
+            best_rate(16 * kSteps, floats_avx512), best_rate(8 * kSteps, doubles_avx512)};
   }
-  return {};
+  if (isa() != Isa::kAvx2) return {};
+  return {best_rate(16 * kSteps, pairs_avx2), best_rate(8 * kSteps, floats_avx2), best_rate(4 * kSteps, doubles_avx2)};
 }
 #else
 Peak measure() { return {}; }

@@ -56,7 +56,7 @@ def main():
         np.save(folder / "sample.npy", sample)
         (folder / "list.txt").write_text("sample.npy\n")
         variants = [(binary, threads, "") for binary in options.binary for threads in (1, 2)]
-        variants += [(options.binary[0], 2, isa) for isa in ("scalar", "avx2")]
+        variants += [(options.binary[0], 2, isa) for isa in ("scalar", "avx2", "avx512bw")]
         for dtype in ("fp16", "w8a8"):
             seen = {}
             for number, (binary, threads, isa) in enumerate(variants):

@@ -186,14 +186,8 @@ void fill_with_bias(const GemmProblem& problem, int64_t row, int64_t rows, int64
 
 const GemmKernels& gemm_kernels() {
 #if defined(__x86_64__)
-  switch (isa()) {
-    case Isa::kAvx512:
-      return gemm_kernels_avx512();
-    case Isa::kAvx2:
-      return gemm_kernels_avx2();
-    case Isa::kScalar:
-      break;
-  }
+  if (without_dot(isa()) == Isa::kAvx512) return gemm_kernels_avx512();
+  if (without_dot(isa()) == Isa::kAvx2) return gemm_kernels_avx2();
 #endif
   return gemm_kernels_scalar();
 }
@@ -203,7 +197,8 @@ const GemmKernels& gemm_kernels_for(int64_t n) {
 #if defined(__x86_64__)
   // Twice as many vectors of half the width cost about the same, so an eighth fewer lanes pay.
   const GemmKernels& half = gemm_kernels_avx2();
-  if (isa() == Isa::kAvx512 && align_up(n, half.width) * 8 <= align_up(n, widest.width) * 7) return half;
+  const bool fits_half = align_up(n, half.width) * 8 <= align_up(n, widest.width) * 7;
+  if (without_dot(isa()) == Isa::kAvx512 && fits_half) return half;
 #endif
   return widest;
 }

@@ -4,91 +4,138 @@
 #include <cstdlib>
 #include <string>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 #include "base/log.hpp"
 
 namespace openrknn {
 namespace {
 
-bool machine_has_vnni() {
 #if defined(__x86_64__)
-  return isa_supported(Isa::kAvx512) && __builtin_cpu_supports("avx512vnni");
-#else
-  return false;
-#endif
+bool has_avx_vnni() {
+  // Leaf 7, subleaf 1: compilers of today do not all know this feature by name.
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & (1U << 4)) != 0;
 }
 
-IsaChoice with_vnni(Isa isa) { return {isa, isa == Isa::kAvx512 && machine_has_vnni()}; }
+bool machine_supports(Isa isa) {
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  switch (isa) {
+    case Isa::kScalar:
+      return true;
+    case Isa::kAvx2:
+      return avx2;
+    case Isa::kAvxVnni:
+      return avx2 && has_avx_vnni();
+    case Isa::kAvx512:
+      return avx512;
+    case Isa::kAvx512Vnni:
+      return avx512 && __builtin_cpu_supports("avx512vnni");
+    case Isa::kNeonDot:
+      break;
+  }
+  return false;
+}
+#elif defined(__aarch64__) && defined(__linux__)
+bool machine_supports(Isa isa) {
+  return isa == Isa::kScalar || (isa == Isa::kNeonDot && (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0);
+}
+#else
+bool machine_supports(Isa isa) { return isa == Isa::kScalar; }
+#endif
 
 std::string supported_names() {
-  std::string names = "scalar";
-  for (const char* name : {"avx2", "avx512", "avx512bw", "avx512vnni"}) {
-    if (isa_by_name(name)) names += std::string(", ") + name;
+  std::string names;
+  for (const Isa isa : kEveryIsa) {
+    if (isa_supported(isa)) names += (names.empty() ? "" : ", ") + std::string(isa_name(isa));
   }
   return names;
 }
 
-IsaChoice detect() {
-  const Isa best = isa_supported(Isa::kAvx512) ? Isa::kAvx512 : isa_supported(Isa::kAvx2) ? Isa::kAvx2 : Isa::kScalar;
+Isa detect() {
+  Isa best = Isa::kScalar;  // they stand in order
+  for (const Isa isa : kEveryIsa) {
+    if (isa_supported(isa)) best = isa;
+  }
   const char* wanted = std::getenv("OPENRKNN_ISA");
-  if (wanted == nullptr || *wanted == '\0') return with_vnni(best);
+  if (wanted == nullptr || *wanted == '\0') return best;
   if (const auto named = isa_by_name(wanted)) return *named;
   log_warning("OPENRKNN_ISA={} is ignored: this machine runs {}", wanted, supported_names());
-  return with_vnni(best);
+  return best;
 }
 
-std::atomic<IsaChoice>& choice() {
-  static std::atomic<IsaChoice> value{detect()};
+std::atomic<Isa>& choice() {
+  static std::atomic<Isa> value{detect()};
   return value;
 }
 
 }  // namespace
 
-std::optional<IsaChoice> isa_by_name(std::string_view name) {
-  if (name == "avx512bw" && isa_supported(Isa::kAvx512)) return IsaChoice{Isa::kAvx512, false};
-  if (name == "avx512vnni" && machine_has_vnni()) return IsaChoice{Isa::kAvx512, true};
-  for (const Isa candidate : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
-    if (isa_name(candidate) == name && isa_supported(candidate)) return with_vnni(candidate);
-  }
-  return std::nullopt;
-}
-
-Isa isa() { return choice().load().isa; }
+Isa isa() { return choice().load(); }
 
 bool isa_supported(Isa isa) {
-#if defined(__x86_64__)
-  switch (isa) {
-    case Isa::kScalar:
-      return true;
-    case Isa::kAvx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    case Isa::kAvx512:
-      return isa_supported(Isa::kAvx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  }
-  return false;
-#else
-  return isa == Isa::kScalar;
-#endif
+  static const auto supported = [] {
+    std::array<bool, static_cast<size_t>(Isa::kNeonDot) + 1> all{};
+    for (const Isa each : kEveryIsa) all[static_cast<size_t>(each)] = machine_supports(each);
+    return all;
+  }();
+  return supported[static_cast<size_t>(isa)];
 }
 
 std::string_view isa_name(Isa isa) {
   switch (isa) {
     case Isa::kAvx2:
       return "avx2";
+    case Isa::kAvxVnni:
+      return "avxvnni";
     case Isa::kAvx512:
-      return "avx512";
+      return "avx512bw";
+    case Isa::kAvx512Vnni:
+      return "avx512vnni";
+    case Isa::kNeonDot:
+      return "neondot";
     case Isa::kScalar:
       break;
   }
+#if defined(__aarch64__)
+  return "neon";
+#else
   return "scalar";
+#endif
 }
 
-bool has_avx512_vnni() {
-  const IsaChoice now = choice();
-  return now.isa == Isa::kAvx512 && now.vnni;
+std::optional<Isa> isa_by_name(std::string_view name) {
+  if (name == "scalar") return Isa::kScalar;
+  if (name == "avx512") name = isa_name(isa_supported(Isa::kAvx512Vnni) ? Isa::kAvx512Vnni : Isa::kAvx512);
+  for (const Isa isa : kEveryIsa) {
+    if (isa_name(isa) == name && isa_supported(isa)) return isa;
+  }
+  return std::nullopt;
 }
 
-void force_isa(Isa isa) { choice() = with_vnni(isa); }
-void force_isa(IsaChoice wanted) { choice() = wanted; }
+Isa without_dot(Isa isa) {
+  switch (isa) {
+    case Isa::kAvxVnni:
+      return Isa::kAvx2;
+    case Isa::kAvx512Vnni:
+      return Isa::kAvx512;
+    case Isa::kNeonDot:
+      return Isa::kScalar;
+    case Isa::kScalar:
+    case Isa::kAvx2:
+    case Isa::kAvx512:
+      break;
+  }
+  return isa;
+}
+
+void force_isa(Isa isa) { choice() = isa; }
 
 }  // namespace openrknn

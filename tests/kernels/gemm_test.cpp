@@ -54,7 +54,7 @@ std::vector<float> chains(int64_t m, int64_t n, int64_t k, const std::vector<flo
 template <typename Body>
 void for_machines(const Body& body) {
   const Isa before = isa();
-  for (const Isa set : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
+  for (const Isa set : kEveryIsa) {
     if (!isa_supported(set)) continue;
     force_isa(set);
     for (const int threads : {1, 3}) {

@@ -58,7 +58,7 @@ class NpuElementwise : public ::testing::TestWithParam<Isa> {
   Isa before_ = Isa::kScalar;
 };
 
-INSTANTIATE_TEST_SUITE_P(Every, NpuElementwise, ::testing::Values(Isa::kScalar, Isa::kAvx2, Isa::kAvx512),
+INSTANTIATE_TEST_SUITE_P(Every, NpuElementwise, ::testing::ValuesIn(kEveryIsa),
                          [](const auto& name) { return std::string(isa_name(name.param)); });
 
 TEST_P(NpuElementwise, ChannelStage) {

@@ -5,17 +5,23 @@
 
 #include <random>
 #include <string>
+#include <vector>
 
 #include "kernels/isa.hpp"
 #include "kernels/npu/conv_dispatch.hpp"
 
 namespace openrknn::npu::testing {
 
-// The loops for one instruction set.
+#if defined(__x86_64__)
+// The loops of AVX-VNNI in the encoding of AVX-512 VNNI, which more machines run.
+extern const ConvKernels kAvxVnniLoops;
+#endif
+
+// The loops for one instruction set, or those above in the place of its own.
 struct Loops {
-  const char* name;
+  std::string name;
   Isa isa;
-  bool vnni;
+  const ConvKernels* kernels = nullptr;
 };
 
 class NpuLoops : public ::testing::TestWithParam<Loops> {
@@ -23,19 +29,22 @@ class NpuLoops : public ::testing::TestWithParam<Loops> {
   void SetUp() override {
     if (!isa_supported(GetParam().isa)) GTEST_SKIP() << "this machine lacks " << GetParam().name;
     force_isa(GetParam().isa);
-    allow_vnni(GetParam().vnni);
-    if (GetParam().vnni && !has_avx512_vnni()) GTEST_SKIP() << "this machine lacks AVX-512 VNNI";
+    force_conv_kernels(GetParam().kernels);
   }
   void TearDown() override {
     force_isa(before_);
-    allow_vnni(true);
+    force_conv_kernels(nullptr);
   }
   Isa before_ = isa();
 };
 
 inline auto all_loops() {
-  return ::testing::Values(Loops{"scalar", Isa::kScalar, false}, Loops{"avx2", Isa::kAvx2, false},
-                           Loops{"avx512", Isa::kAvx512, false}, Loops{"vnni", Isa::kAvx512, true});
+  std::vector<Loops> loops;
+  for (const Isa isa : kEveryIsa) loops.push_back({std::string(isa_name(isa)), isa});
+#if defined(__x86_64__)
+  loops.push_back({"avxvnni_as_avx512vnni", Isa::kAvx512Vnni, &kAvxVnniLoops});
+#endif
+  return ::testing::ValuesIn(loops);
 }
 
 inline std::string loops_name(const ::testing::TestParamInfo<Loops>& loops) { return loops.param.name; }

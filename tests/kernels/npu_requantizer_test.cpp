@@ -21,7 +21,7 @@ class NpuRequantizer : public ::testing::TestWithParam<Isa> {
   Isa before_ = isa();
 };
 
-INSTANTIATE_TEST_SUITE_P(Every, NpuRequantizer, ::testing::Values(Isa::kScalar, Isa::kAvx2, Isa::kAvx512),
+INSTANTIATE_TEST_SUITE_P(Every, NpuRequantizer, ::testing::ValuesIn(kEveryIsa),
                          [](const auto& isa) { return std::string(isa_name(isa.param)); });
 
 int64_t pick(std::mt19937_64& rng, int64_t low, int64_t high) {

@@ -266,7 +266,7 @@ TEST(Conv, EveryElementIsOneChain) {
     const Tensor x = random_tensor(rng, shape_of(c.batch, c.groups * c.group_in, c.in));
     const Tensor w = random_tensor(rng, shape_of(c.groups * c.group_out, c.group_in, c.kernel));
     const Tensor b = random_tensor(rng, Shape{c.groups * c.group_out});
-    for (const Isa set : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
+    for (const Isa set : kEveryIsa) {
       if (!isa_supported(set)) continue;
       force_isa(set);
       for (const int threads : {1, 3}) {
@@ -308,7 +308,7 @@ TEST(Conv, BytesDependOnNeitherIsaNorThreads) {
                                    {"pads", I{1, 1, 1, 1}},
                                    {"activation", std::string("exSwish")}});
     std::vector<float> first;
-    for (const Isa set : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
+    for (const Isa set : kEveryIsa) {
       if (!isa_supported(set)) continue;
       force_isa(set);
       for (const int threads : {1, 2, 5}) {

@@ -8,9 +8,9 @@
 namespace openrknn::npu {
 
 // A run of output pixels times a run of weight panels. A panel holds `lanes` output channels: [tap][group][lane][4
-// bytes]; the 4 bytes are 4 int8 channels plus 128 (vnni: unsigned times signed products) or 2 int16 channels (others).
+// bytes]; the 4 bytes are 4 int8 channels plus ConvKernels::weight_offset, or 2 int16 channels.
 struct IntegerBlock {
-  const uint8_t* input;         // elements of 1 (vnni) or 2 bytes, lanes of a pixel padded to whole groups
+  const uint8_t* input;         // elements of 1 (integer_bytes) or 2 bytes, lanes of a pixel padded to whole groups
   const int64_t* pixel_offset;  // bytes from `input` to each window
   int64_t pixels;
   const int64_t* tap_offset;  // bytes from a window to each tap
@@ -102,7 +102,8 @@ constexpr int64_t kWinogradPad = 32;  // channels of a tile are padded to whole 
 struct ConvKernels {
   int integer_lanes;   // output channels a panel
   int integer_panels;  // panels that one call does best
-  bool integer_bytes;  // int8 groups of 4 plus 128, not int16 groups of 2
+  bool integer_bytes;  // groups of 4 int8, not of 2 int16
+  int weight_offset;   // what makes weights of bytes unsigned: 128, or 0 where products are of signed bytes
   void (*integer)(const IntegerBlock&);
   void (*sum_pixels)(int64_t pixels, int64_t step, int64_t channels, const int8_t* x, int32_t* sums);
   // sums[i] += x[i * stride + k * dilation] over the taps k.
@@ -127,8 +128,11 @@ struct ConvKernels {
 extern const ConvKernels kConvKernelsScalar;
 #if defined(__x86_64__)
 extern const ConvKernels kConvKernelsAvx2;
+extern const ConvKernels kConvKernelsAvxVnni;
 extern const ConvKernels kConvKernelsAvx512;
-extern const ConvKernels kConvKernelsVnni;
+extern const ConvKernels kConvKernelsAvx512Vnni;
+#elif defined(__aarch64__)
+extern const ConvKernels kConvKernelsNeonDot;
 #endif
 
 }  // namespace openrknn::npu

@@ -1,16 +1,10 @@
 #if defined(__x86_64__)
 
-#include "kernels/npu/conv_half_loops.hpp"
-#include "kernels/npu/conv_half_slab.hpp"
-#include "kernels/npu/conv_integer_loops.hpp"
-#include "kernels/npu/winograd_loops.hpp"
+#include "kernels/npu/conv_table.hpp"
 
 namespace openrknn::npu {
 
-const ConvKernels kConvKernelsVnni = {
-    Ints::kLanes, kWidePanels,      Ints::kBytes,        integer_block,         sum_pixels,
-    sum_line,     depthwise_s8_row, depthwise_bytes_row, depthwise_columns_row, kHalfChannels,
-    half_block,   half_slab,        depthwise_f16_row,   kWinogradLoops};
+const ConvKernels kConvKernelsAvx512Vnni = kTable;
 
 }  // namespace openrknn::npu
 

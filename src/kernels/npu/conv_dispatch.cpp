@@ -7,19 +7,31 @@
 namespace openrknn::npu {
 namespace {
 
-std::atomic<bool> vnni_allowed{true};
+std::atomic<const ConvKernels*> forced{nullptr};
 
 }  // namespace
 
-void allow_vnni(bool allowed) { vnni_allowed = allowed; }
+void force_conv_kernels(const ConvKernels* kernels) { forced = kernels; }
 
 const ConvKernels& conv_kernels() {
+  if (const ConvKernels* kernels = forced) return *kernels;
+  switch (isa()) {
 #if defined(__x86_64__)
-  if (vnni_allowed && has_avx512_vnni()) return kConvKernelsVnni;
-  if (isa() == Isa::kAvx512) return kConvKernelsAvx512;
-  if (isa() == Isa::kAvx2) return kConvKernelsAvx2;
+    case Isa::kAvx2:
+      return kConvKernelsAvx2;
+    case Isa::kAvxVnni:
+      return kConvKernelsAvxVnni;
+    case Isa::kAvx512:
+      return kConvKernelsAvx512;
+    case Isa::kAvx512Vnni:
+      return kConvKernelsAvx512Vnni;
+#elif defined(__aarch64__)
+    case Isa::kNeonDot:
+      return kConvKernelsNeonDot;
 #endif
-  return kConvKernelsScalar;
+    default:
+      return kConvKernelsScalar;
+  }
 }
 
 std::vector<int64_t> window_pixels(const ConvShape& s) {

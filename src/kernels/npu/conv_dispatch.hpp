@@ -10,8 +10,8 @@
 namespace openrknn::npu {
 
 const ConvKernels& conv_kernels();
-// For tests: false leaves AVX-512 VNNI unused where the processor has it.
-void allow_vnni(bool allowed);
+// For tests: these loops whatever isa() says; nullptr: as it says.
+void force_conv_kernels(const ConvKernels* kernels);
 
 // Pixels of the slab from its start to the window of every output pixel, and from a window to every tap.
 std::vector<int64_t> window_pixels(const ConvShape& shape);

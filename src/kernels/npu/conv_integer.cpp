@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kPixelChunk = 96;                   // of one piece of work
 constexpr int64_t kBlockChannels = 64;                // at most, of one block of accumulators
-constexpr int64_t kWeightOffset = 128;                // what makes int8 weights unsigned
+constexpr int64_t kInputOffset = 128;                 // what makes bytes of depthwise inputs unsigned
 constexpr int64_t kGrainProducts = int64_t{1} << 20;  // of one thread at least
 constexpr int64_t kGroupBytes = 4;
 constexpr int64_t kSlack = 4;  // bytes that the last group may read behind a slab
@@ -73,26 +73,30 @@ Slab prepare_slab(const ConvShape& s, const int8_t* input, bool bytes) {
   return slab;
 }
 
-// 4 bytes of a panel from the `left` channels that remain. Channels beyond the real ones weigh nothing: byte 0.
-uint32_t byte_group(const int8_t* from, int64_t left) {
+// 4 bytes of a panel from the `left` channels that remain. The bits of `flips` add the offset of 128.
+// Channels beyond the real ones weigh nothing: byte 0.
+uint32_t byte_group(const int8_t* from, int64_t left, uint32_t flips) {
   uint32_t word = 0;
   if (left >= 4) {
     std::memcpy(&word, from, 4);
-    return word ^ 0x80808080U;
+    return word ^ flips;
   }
   std::memcpy(&word, from, static_cast<size_t>(left));
-  return (word ^ 0x80808080U) & (0xFFFFFFFFU >> (8 * (4 - left)));
+  return (word ^ flips) & (0xFFFFFFFFU >> (8 * (4 - left)));
 }
 
-uint32_t pair_group(const int8_t* from, int64_t left) {
+uint32_t pair_group(const int8_t* from, int64_t left, uint32_t) {
   const auto first = static_cast<uint16_t>(from[0]), second = static_cast<uint16_t>(left > 1 ? from[1] : 0);
   return first | static_cast<uint32_t>(second) << 16;
 }
 
 // One panel: [tap][group][lane][4 bytes].
 template <bool kBytes>
-void pack_panel(const ConvShape& s, int64_t lanes, const int8_t* weights, int64_t first_channel, uint8_t* panel) {
+void pack_panel(const ConvShape& s, const ConvKernels& kernels, const int8_t* weights, int64_t first_channel,
+                uint8_t* panel) {
   constexpr int64_t kGroup = kBytes ? 4 : 2;
+  const uint32_t flips = kernels.weight_offset == 0 ? 0 : 0x80808080U;  // of 128
+  const int64_t lanes = kernels.integer_lanes;
   const auto [taps, channels] = taps_of_loops(s);
   const int64_t filter = taps * channels;
   const int64_t valid = std::min<int64_t>(lanes, s.out_channels - first_channel);
@@ -101,7 +105,8 @@ void pack_panel(const ConvShape& s, int64_t lanes, const int8_t* weights, int64_
     uint8_t* to = panel + lane * 4;
     for (int64_t tap = 0; tap < taps; ++tap, from += channels) {
       for (int64_t c = 0; c < channels; c += kGroup, to += lanes * 4) {
-        const uint32_t word = kBytes ? byte_group(from + c, channels - c) : pair_group(from + c, channels - c);
+        const uint32_t word =
+            kBytes ? byte_group(from + c, channels - c, flips) : pair_group(from + c, channels - c, flips);
         std::memcpy(to, &word, sizeof word);
       }
     }
@@ -205,7 +210,7 @@ bool interleave_depthwise(const ConvShape& s, IntegerFilters& filters) {
       group[kTapGroup].bytes[at * 4 + slot % kTapGroup] = static_cast<uint8_t>(second);
     }
     // x = (x ^ 0x80) - 128 = 127 - (x ^ 0x7F)
-    const auto start = static_cast<int32_t>((negate ? -127 : -kWeightOffset) * sum);
+    const auto start = static_cast<int32_t>((negate ? -127 : -kInputOffset) * sum);
     std::memcpy(block[1 + part].bytes + at * 4, &start, sizeof start);
   }
   return true;
@@ -246,15 +251,14 @@ IntegerFilters pack_conv_s8(const ConvShape& s, const int8_t* weights, const int
   parallel_for(panels.count, 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       const auto pack = kernels.integer_bytes ? pack_panel<true> : pack_panel<false>;
-      pack(s, kernels.integer_lanes, weights, i * kernels.integer_lanes, to + i * panels.bytes);
+      pack(s, kernels, weights, i * kernels.integer_lanes, to + i * panels.bytes);
     }
   });
-  if (minus_zero == nullptr && !kernels.integer_bytes) return filters;
-  // Unsigned weights add 128 times the window's sum.
+  if (minus_zero == nullptr && kernels.weight_offset == 0) return filters;
+  // Unsigned weights add their offset times the window's sum.
   filters.sum_factors.resize(static_cast<size_t>(panels.count * kernels.integer_lanes));
   for (int64_t oc = 0; oc < s.out_channels; ++oc) {
-    const auto factor = static_cast<int32_t>((kernels.integer_bytes ? kWeightOffset : 0) -
-                                             (minus_zero == nullptr ? 0 : minus_zero[oc]));
+    const auto factor = kernels.weight_offset - (minus_zero == nullptr ? 0 : minus_zero[oc]);
     filters.sum_factors[static_cast<size_t>(oc)] = sums_fit_pairs(s) ? pair_of(-factor, -factor) : factor;
   }
   return filters;

@@ -1,4 +1,5 @@
 // The few vector operations that conv_integer_loops.hpp needs, for the instruction set this file is compiled for.
+// OPENRKNN_HALF_WIDTH: vectors of 256 bits where there are such of 512.
 #pragma once
 
 #include <stdint.h>
@@ -12,7 +13,7 @@
 namespace openrknn::npu {
 namespace {
 
-#if defined(__AVX512BW__)
+#if defined(__AVX512BW__) && !defined(OPENRKNN_HALF_WIDTH)
 struct Ints {
   static constexpr int kLanes = 16;
   __m512i v;
@@ -37,10 +38,12 @@ struct Ints {
   // this + products of a group of w (this panel) and x (broadcast).
 #if defined(__AVX512VNNI__)
   static constexpr bool kBytes = true;
+  static constexpr int kWeightOffset = 128;
   Ints dot(Ints w, Ints x) const { return {_mm512_dpbusd_epi32(v, w.v, x.v)}; }
   Ints dot_pairs(Ints w, Ints x) const { return {_mm512_dpwssd_epi32(v, w.v, x.v)}; }
 #else
   static constexpr bool kBytes = false;
+  static constexpr int kWeightOffset = 0;
   Ints dot(Ints w, Ints x) const { return dot_pairs(w, x); }
   Ints dot_pairs(Ints w, Ints x) const { return {_mm512_add_epi32(v, _mm512_madd_epi16(w.v, x.v))}; }
 #endif
@@ -61,7 +64,6 @@ struct Ints {
 #elif defined(__AVX2__)
 struct Ints {
   static constexpr int kLanes = 8;
-  static constexpr bool kBytes = false;
   __m256i v;
   static Ints zero() { return {_mm256_setzero_si256()}; }
   static Ints load(const void* p) { return {_mm256_loadu_si256(static_cast<const __m256i*>(p))}; }
@@ -83,8 +85,22 @@ struct Ints {
   Ints operator-(Ints o) const { return {_mm256_sub_epi32(v, o.v)}; }
   Ints operator*(Ints o) const { return {_mm256_mullo_epi32(v, o.v)}; }
   Ints times(Ints o) const { return *this * o; }
+#if defined(__AVXVNNI__)
+  static constexpr bool kBytes = true;
+  static constexpr int kWeightOffset = 128;
+  Ints dot(Ints w, Ints x) const { return {_mm256_dpbusd_avx_epi32(v, w.v, x.v)}; }
+  Ints dot_pairs(Ints w, Ints x) const { return {_mm256_dpwssd_avx_epi32(v, w.v, x.v)}; }
+#elif defined(__AVX512VNNI__)  // the same instructions in the other encoding
+  static constexpr bool kBytes = true;
+  static constexpr int kWeightOffset = 128;
+  Ints dot(Ints w, Ints x) const { return {_mm256_dpbusd_epi32(v, w.v, x.v)}; }
+  Ints dot_pairs(Ints w, Ints x) const { return {_mm256_dpwssd_epi32(v, w.v, x.v)}; }
+#else
+  static constexpr bool kBytes = false;
+  static constexpr int kWeightOffset = 0;
   Ints dot(Ints w, Ints x) const { return dot_pairs(w, x); }
   Ints dot_pairs(Ints w, Ints x) const { return {_mm256_add_epi32(v, _mm256_madd_epi16(w.v, x.v))}; }
+#endif
   template <int kBits>
   Ints left() const {
     return {_mm256_slli_epi32(v, kBits)};
@@ -103,6 +119,7 @@ struct Ints {
 struct Ints {
   static constexpr int kLanes = 4;
   static constexpr bool kBytes = false;
+  static constexpr int kWeightOffset = 0;
   __m128i v;
   static Ints zero() { return {_mm_setzero_si128()}; }
   static Ints load(const void* p) { return {_mm_loadu_si128(static_cast<const __m128i*>(p))}; }
@@ -147,7 +164,7 @@ struct Ints {
 #elif defined(__ARM_NEON)
 struct Ints {
   static constexpr int kLanes = 4;
-  static constexpr bool kBytes = false;
+  static constexpr int kWeightOffset = 0;
   int32x4_t v;
   static Ints zero() { return {vdupq_n_s32(0)}; }
   static Ints load(const void* p) { return {vreinterpretq_s32_u8(vld1q_u8(static_cast<const uint8_t*>(p)))}; }
@@ -173,7 +190,13 @@ struct Ints {
   static int32x4_t pairs(int16x8_t a, int16x8_t b) {
     return vpaddq_s32(vmull_s16(vget_low_s16(a), vget_low_s16(b)), vmull_high_s16(a, b));
   }
+#if defined(__ARM_FEATURE_DOTPROD)
+  static constexpr bool kBytes = true;
+  Ints dot(Ints w, Ints x) const { return {vdotq_s32(v, vreinterpretq_s8_s32(w.v), vreinterpretq_s8_s32(x.v))}; }
+#else
+  static constexpr bool kBytes = false;
   Ints dot(Ints w, Ints x) const { return dot_pairs(w, x); }
+#endif
   Ints dot_pairs(Ints w, Ints x) const {
     return {vaddq_s32(v, pairs(vreinterpretq_s16_s32(w.v), vreinterpretq_s16_s32(x.v)))};
   }
@@ -193,7 +216,7 @@ struct Ints {
 #endif
 
 // Vectors of int16, modulo 2^16.
-#if defined(__AVX512BW__)
+#if defined(__AVX512BW__) && !defined(OPENRKNN_HALF_WIDTH)
 struct Shorts {
   static constexpr int kLanes = 32;
   __m512i v;

@@ -14,8 +14,8 @@ namespace {
 
 const RowKernels& rows() {
 #if defined(__x86_64__)
-  if (isa() == Isa::kAvx512) return kRowKernelsAvx512;
-  if (isa() == Isa::kAvx2) return kRowKernelsAvx2;
+  if (without_dot(isa()) == Isa::kAvx512) return kRowKernelsAvx512;
+  if (without_dot(isa()) == Isa::kAvx2) return kRowKernelsAvx2;
 #endif
   return kRowKernelsScalar;
 }

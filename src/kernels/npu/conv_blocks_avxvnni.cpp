@@ -1,0 +1,11 @@
+#if defined(__x86_64__)
+
+#include "kernels/npu/conv_table.hpp"
+
+namespace openrknn::npu {
+
+const ConvKernels kConvKernelsAvxVnni = kTable;
+
+}  // namespace openrknn::npu
+
+#endif
