@@ -101,6 +101,14 @@ struct IntegerConv {
                        y.data() + b.pixel * s.out_channels + b.channel, s.out_channels);
     };
   }
+  npu::RequantizeRequest request(bool requantizes) {
+    if (!requantizes || !requantizer->simple()) return {};
+    return [this](int64_t pixel, int64_t pixels, int64_t channel, int64_t channels, npu::RequantizeCall& call) {
+      requantizer->describe(pixels, channel, channels, nullptr, 0, y.data() + pixel * s.out_channels + channel,
+                            s.out_channels, call);
+      return true;
+    };
+  }
 };
 
 void direct(benchmark::State& state, const Layer& l, bool requantizes) {
@@ -108,7 +116,8 @@ void direct(benchmark::State& state, const Layer& l, bool requantizes) {
   if (requantizes && !conv.requantizer->usable()) return state.SkipWithError("the requantizer refuses the constants");
   const auto filters = npu::pack_conv_s8(conv.s, conv.w.data(), conv.zero.data());
   const auto sink = conv.sink(requantizes);
-  for (auto _ : state) npu::conv_s8(conv.s, conv.x.data(), filters, false, sink);
+  const auto request = conv.request(requantizes);
+  for (auto _ : state) npu::conv_s8(conv.s, conv.x.data(), filters, false, sink, request);
   report(state, static_cast<double>(l.extent * l.extent * l.out * l.kernel * l.kernel * l.in), peak().int8);
 }
 
@@ -125,7 +134,8 @@ void depthwise(benchmark::State& state, const Layer& l, bool requantizes) {
   IntegerConv conv(l, true);
   const auto filters = npu::pack_depthwise_s8(conv.s, conv.w.data(), conv.zero.data());
   const auto sink = conv.sink(requantizes);
-  for (auto _ : state) npu::depthwise_s8(conv.s, conv.x.data(), filters, false, sink);
+  const auto request = conv.request(requantizes);
+  for (auto _ : state) npu::depthwise_s8(conv.s, conv.x.data(), filters, false, sink, request);
   report(state, static_cast<double>(l.extent * l.extent * l.out * l.kernel * l.kernel), peak().int8);
 }
 

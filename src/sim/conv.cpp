@@ -100,10 +100,20 @@ struct Target {
   template <typename F>
   void for_rows(int64_t pixel, int64_t pixels, int64_t channel, int64_t channels, F&& f) const {
     for (int64_t p = pixel; p < pixel + pixels;) {
-      const int64_t w = p % row, n = std::min(row - w, pixel + pixels - p);
-      f(Part{part.n, top + p / row, part.w + w, n, channel, channels}, p - pixel);
+      const int64_t n = std::min(row - p % row, pixel + pixels - p);
+      f(in_row(p, n, channel, channels), p - pixel);
       p += n;
     }
+  }
+  // Where they lie, if they are of one row.
+  Part in_row(int64_t pixel, int64_t pixels, int64_t channel, int64_t channels) const {
+    return {part.n, top + pixel / row, part.w + pixel % row, pixels, channel, channels};
+  }
+
+  // Whether they are, and kernels may read residuals and write results where these lie.
+  bool direct(int64_t pixel, int64_t pixels) const {
+    const bool in_place = !has_residual || (residual.single() && residual.cube == y.cube);
+    return y.direct() && in_place && pixel % row + pixels <= row;
   }
 
  private:
@@ -146,6 +156,8 @@ class ConvRunner final : public Runner {
   void pack(std::span<const std::byte> weights, bool strict, Constants& k) const;
   void finish_integer(const Target& target, const Part& part, const npu::AccumulatorBlock<int32_t>& block,
                       const Constants& k) const;
+  bool describe_finish(const Target& target, int64_t pixel, int64_t pixels, int64_t channel, int64_t channels,
+                       const Constants& k, npu::RequantizeCall& call) const;
   void finish_half(const Target& target, const Part& part, const npu::AccumulatorBlock<float>& block,
                    const Constants& k) const;
   void compute(const Context& context, const Source& source, const View& y, const View* residual,
@@ -401,6 +413,20 @@ void ConvRunner::finish_integer(const Target& target, const Part& part, const np
   });
 }
 
+// Of a block that is not computed yet; false: it needs finish_integer.
+bool ConvRunner::describe_finish(const Target& target, int64_t pixel, int64_t pixels, int64_t channel, int64_t channels,
+                                 const Constants& k, npu::RequantizeCall& call) const {
+  if (!target.direct(pixel, pixels)) return false;
+  const Part part = target.in_row(pixel, pixels, k.channel + channel, channels);
+  std::vector<int8_t> unused;
+  int64_t residual_stride = 0;
+  const int8_t* residual = target.has_residual ? load(target.residual, part, unused, residual_stride) : nullptr;
+  store<int8_t>(target.y, part, [&](int8_t* y, int64_t stride) {
+    k.requantizer.describe(pixels, channel, channels, residual, residual_stride, y, stride, call);
+  });
+  return true;
+}
+
 void ConvRunner::finish_half(const Target& target, const Part& part, const npu::AccumulatorBlock<float>& block,
                              const Constants& k) const {
   float* v = block.values;
@@ -443,7 +469,14 @@ void ConvRunner::compute(const Context& context, const Source& source, const Vie
                         finish_integer(target, row, b, k);
                       });
     };
-    return depthwise() ? npu::depthwise_s8(s, x, k.filters, k.sums, sink) : npu::conv_s8(s, x, k.filters, k.sums, sink);
+    npu::RequantizeRequest request;
+    if (k.requantizer.usable() && k.requantizer.simple()) {
+      request = [&](int64_t pixel, int64_t pixels, int64_t channel, int64_t channels, npu::RequantizeCall& call) {
+        return describe_finish(target, pixel, pixels, channel, channels, k, call);
+      };
+    }
+    return depthwise() ? npu::depthwise_s8(s, x, k.filters, k.sums, sink, request)
+                       : npu::conv_s8(s, x, k.filters, k.sums, sink, request);
   }
   const auto* x = reinterpret_cast<const uint16_t*>(slab.pixels);
   const npu::AccumulatorSink<float> sink = [&](const npu::AccumulatorBlock<float>& block) {

@@ -31,6 +31,11 @@ struct AccumulatorBlock {
 // Called once for every block, from several threads at a time.
 template <typename T>
 using AccumulatorSink = std::function<void(const AccumulatorBlock<T>&)>;
+// Asked before a block is computed, by kernels that can turn accumulators into results in registers: what makes its
+// results, for pixels and channels like those of an AccumulatorBlock. False: the sink is to have the accumulators.
+struct RequantizeCall;
+using RequantizeRequest =
+    std::function<bool(int64_t pixel, int64_t pixels, int64_t channel, int64_t channels, RequantizeCall& call)>;
 
 // Bytes at the boundary of a cache line.
 struct alignas(64) CacheLine {
@@ -67,9 +72,9 @@ IntegerFilters pack_depthwise_s8(const ConvShape& shape, const int8_t* weights, 
 // Integer products: accumulators = sum x * (w + B), exact while they fit int32 (without B: below 2^17 products). With
 // `sums` also the sum of x over the window (all real channels; depthwise: per channel).
 void conv_s8(const ConvShape& shape, const int8_t* input, const IntegerFilters& filters, bool sums,
-             const AccumulatorSink<int32_t>& sink);
+             const AccumulatorSink<int32_t>& sink, const RequantizeRequest& request = {});
 void depthwise_s8(const ConvShape& shape, const int8_t* input, const IntegerFilters& filters, bool sums,
-                  const AccumulatorSink<int32_t>& sink);
+                  const AccumulatorSink<int32_t>& sink, const RequantizeRequest& request = {});
 
 // The same with everything at once: accumulators [out_h * out_w][out_channels]; window_sums may be nullptr.
 void conv_s8(const ConvShape& shape, const int8_t* input, const int8_t* weights, int32_t* accumulators,

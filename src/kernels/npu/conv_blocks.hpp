@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "kernels/npu/half_stats.hpp"
+#include "kernels/npu/rows.hpp"
 
 namespace openrknn::npu {
 
@@ -25,6 +26,9 @@ struct IntegerBlock {
   const int32_t* sums;
   const int32_t* factors;
   bool pairs;
+  // Where the loops can (ConvKernels::finishes): results instead of the output, from accumulators in registers. Not
+  // `wide`; its pixels and channels are the block's.
+  const RequantizeBlock* finish;
 };
 
 // The groups of one pixel: [first, first + n) channels, none across a slice.
@@ -71,6 +75,8 @@ struct DepthwiseRow {
   int64_t channels;     // of this call; the result has rows of so many
   int64_t weight_step;  // weights from one tap to the next
   int64_t column_step;  // depthwise_columns: elements from one column of the slab to the next
+  // depthwise_bytes and depthwise_columns: results instead of sums; no residual, not `wide`. nullptr: sums.
+  const RequantizeBlock* finish;
 };
 
 constexpr int64_t kTapGroup = 4;
@@ -104,6 +110,7 @@ struct ConvKernels {
   int integer_panels;  // panels that one call does best
   bool integer_bytes;  // groups of 4 int8, not of 2 int16
   int weight_offset;   // what makes weights of bytes unsigned: 128, or 0 where products are of signed bytes
+  bool finishes;       // IntegerBlock::finish
   void (*integer)(const IntegerBlock&);
   void (*sum_pixels)(int64_t pixels, int64_t step, int64_t channels, const int8_t* x, int32_t* sums);
   // sums[i] += x[i * stride + k * dilation] over the taps k.

@@ -6,6 +6,7 @@
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
 #include "kernels/npu/conv_dispatch.hpp"
+#include "kernels/npu/elementwise.hpp"
 #include "kernels/npu/winograd.hpp"
 
 namespace openrknn::npu {
@@ -216,17 +217,19 @@ bool interleave_depthwise(const ConvShape& s, IntegerFilters& filters) {
   return true;
 }
 
-// A row whose pixels lie together, as blocks of several pixels.
+// A row whose pixels lie together, as blocks of several pixels; `call`: of its results, or nullptr.
 void depthwise_shared(const ConvKernels& kernels, DepthwiseRow row, const int8_t* x, const uint8_t* weights,
-                      int32_t* accumulators) {
+                      int32_t* accumulators, RequantizeCall* call) {
   const int64_t values = row.pixels * row.channels, whole = values / kBlockChannels;
   row.pixels = whole;
   row.channels = row.pixel_step = kBlockChannels;
   kernels.depthwise_bytes(row, x, weights, accumulators);
   row.pixels = 1;
   row.channels = values - whole * kBlockChannels;
+  if (row.channels == 0) return;
   x += whole * kBlockChannels;
-  if (row.channels > 0) kernels.depthwise_bytes(row, x, weights, accumulators + whole * kBlockChannels);
+  if (call != nullptr) call->skip_rows(whole);
+  kernels.depthwise_bytes(row, x, weights, accumulators + whole * kBlockChannels);
 }
 
 }  // namespace
@@ -274,7 +277,7 @@ IntegerFilters pack_depthwise_s8(const ConvShape& s, const int8_t* weights, cons
 }
 
 void conv_s8(const ConvShape& s, const int8_t* input, const IntegerFilters& filters, bool sums,
-             const AccumulatorSink<int32_t>& sink) {
+             const AccumulatorSink<int32_t>& sink, const RequantizeRequest& request) {
   if (!filters.winograd.empty()) return winograd_s8(s, input, filters.winograd, sink);
   const ConvKernels& kernels = *filters.kernels;
   const Slab slab = prepare_slab(s, input, kernels.integer_bytes);
@@ -292,6 +295,7 @@ void conv_s8(const ConvShape& s, const int8_t* input, const IntegerFilters& filt
   } else if (pairs) {
     for (const int32_t sum : window_sums) window_pairs.push_back(pair_of(sum / 2, sum - sum / 2));
   }
+  const bool finishes = kernels.finishes && !sums && request;
   const std::vector<int32_t>& subtracted = window_pairs.empty() ? window_sums : window_pairs;
 
   const Panels panels = panels_of(s, kernels);
@@ -323,6 +327,12 @@ void conv_s8(const ConvShape& s, const int8_t* input, const IntegerFilters& filt
         block.pairs = pairs;
         block.factors = filters.sum_factors.data() + channel;
       }
+      RequantizeCall call;
+      if (finishes && request(pixel, block.pixels, channel, block.out_channels, call)) {
+        block.finish = &call.block;
+        kernels.integer(block);
+        continue;
+      }
       kernels.integer(block);
       sink({pixel, block.pixels, channel, block.out_channels, accumulators,
             sums ? window_sums.data() + pixel : nullptr});
@@ -331,7 +341,7 @@ void conv_s8(const ConvShape& s, const int8_t* input, const IntegerFilters& filt
 }
 
 void depthwise_s8(const ConvShape& s, const int8_t* input, const IntegerFilters& filters, bool sums,
-                  const AccumulatorSink<int32_t>& sink) {
+                  const AccumulatorSink<int32_t>& sink, const RequantizeRequest& request) {
   const ConvKernels& kernels = *filters.kernels;
   const std::vector<int64_t> taps = scaled(tap_pixels(s), s.channels);
   const int64_t blocks = ceil_div(s.in_channels, kBlockChannels), pieces = ceil_div(s.out_w, kPixelChunk);
@@ -355,8 +365,12 @@ void depthwise_s8(const ConvShape& s, const int8_t* input, const IntegerFilters&
         const int64_t channel = b * kBlockChannels;
         row.channels = std::min(kBlockChannels, s.in_channels - channel);
         const int8_t* from = input + (y * s.stride_h * s.in_w + x * s.stride_w) * s.channels + channel;
+        RequantizeCall call;
+        const bool finishes = bytes && request && request(y * s.out_w + x, row.pixels, channel, row.channels, call) &&
+                              call.block.residual == nullptr && (!shared || call.share_rows());
+        row.finish = finishes ? &call.block : nullptr;
         if (shared) {
-          depthwise_shared(kernels, row, from, filters.packed[0].bytes, accumulators);
+          depthwise_shared(kernels, row, from, filters.packed[0].bytes, accumulators, finishes ? &call : nullptr);
         } else if (bytes && shares_columns(s)) {
           const auto* packed = filters.packed[static_cast<size_t>(b * lines)].bytes;
           kernels.depthwise_columns(row, s.stride_w, from, packed, accumulators);
@@ -365,6 +379,7 @@ void depthwise_s8(const ConvShape& s, const int8_t* input, const IntegerFilters&
         } else {
           kernels.depthwise_s8(row, from, filters.wide.data() + channel, accumulators, sums ? window.data() : nullptr);
         }
+        if (finishes) continue;
         sink({y * s.out_w + x, row.pixels, channel, row.channels, accumulators, sums ? window.data() : nullptr});
       }
     }

@@ -3,12 +3,91 @@
 
 #include "kernels/npu/conv_blocks.hpp"
 #include "kernels/npu/conv_vectors.hpp"
+#include "kernels/npu/requantize_vectors.hpp"
 
 namespace openrknn::npu {
 namespace {
 
 constexpr int64_t kGroupBytes = 4;
 constexpr int64_t kLaneBytes = int64_t{Ints::kLanes} * kGroupBytes;
+
+#if defined(__AVX512BW__) && !defined(OPENRKNN_HALF_WIDTH)
+constexpr bool kFinishes = true;
+
+// Accumulators start with the bias where results follow.
+template <int kPanels>
+inline void start_sums(const IntegerBlock& b, int64_t panel, Ints* start) {
+#pragma GCC unroll 4
+  for (int k = 0; k < kPanels; ++k) {
+    const int64_t channel = (panel + k) * Ints::kLanes;
+    const auto valid = lanes_of(b.out_channels, channel);
+    start[k] = b.finish == nullptr ? Ints::zero() : Ints{_mm512_maskz_loadu_epi32(valid, b.finish->bias + channel)};
+  }
+}
+
+// Results of a tile, four vectors at a time: several pixels where there are fewer panels.
+template <bool kResidual, bool kAll, int kPixels, int kPanels>
+inline void finish_tile(const RequantizeBlock& b, const Ints (*sum)[kPanels], int64_t pixel, int64_t channel) {
+  constexpr int kStep = 4 / kPanels;
+  const int64_t channels = kAll || b.channels - channel > kPanels * 16 ? kPanels * 16 : b.channels - channel;
+  const __mmask64 valid = ~__mmask64{0} >> (64 - channels);
+  const RequantizeVectors vectors(b);
+  __m512 factor[kPanels];
+#pragma GCC unroll 4
+  for (int k = 0; k < kPanels; ++k)
+    factor[k] = _mm512_maskz_loadu_ps(static_cast<__mmask16>(valid >> (16 * k)), b.factor + channel + 16 * k);
+#pragma GCC unroll 16
+  for (int p = 0; p < kPixels; p += kStep) {
+    __m512i u[4];
+    __m512i least = _mm512_set1_epi32(-1);
+    int8_t* y[kStep];
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) {
+      const int k = v % kPanels, at = p + v / kPanels < kPixels ? p + v / kPanels : kPixels - 1;
+      const int64_t row = pixel + at;
+      y[v / kPanels] = b.y + row * b.y_stride + channel;
+      const int8_t* residual = kResidual ? b.residual + row * b.residual_stride + channel + 16 * k : nullptr;
+      u[v] = requantize_vector<kResidual, kAll, false>(vectors, sum[at][k].v, factor[k],
+                                                       static_cast<__mmask16>(valid >> (16 * k)), residual);
+      least = _mm512_min_epu16(least, u[v]);
+    }
+    if (__builtin_expect(any_doubt(vectors, least), 0)) {
+      alignas(64) int32_t sums[4 * 16];
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; ++v) {
+        const int at = p + v / kPanels < kPixels ? p + v / kPanels : kPixels - 1;
+        sum[at][v % kPanels].store(sums + 16 * v);
+      }
+      for (int at = 0; at < kStep && p + at < kPixels; ++at)
+        requantize_doubtful<kResidual, false>(b, sums + at * 16 * kPanels, pixel + p + at, channel, channels);
+      continue;
+    }
+    store_results<kAll, kPanels>(result_bytes(vectors, u), valid, y);
+  }
+}
+
+template <int kPixels, int kPanels>
+inline void finish_sums(const RequantizeBlock& b, const Ints (*sum)[kPanels], int64_t pixel, int64_t channel) {
+  const bool all = b.channels - channel >= kPanels * 16;
+  if (b.residual != nullptr) {
+    all ? finish_tile<true, true, kPixels>(b, sum, pixel, channel)
+        : finish_tile<true, false, kPixels>(b, sum, pixel, channel);
+  } else {
+    all ? finish_tile<false, true, kPixels>(b, sum, pixel, channel)
+        : finish_tile<false, false, kPixels>(b, sum, pixel, channel);
+  }
+}
+#else
+constexpr bool kFinishes = false;
+
+template <int kPanels>
+inline void start_sums(const IntegerBlock&, int64_t, Ints* start) {
+  for (int k = 0; k < kPanels; ++k) start[k] = Ints::zero();
+}
+
+template <int kPixels, int kPanels>
+inline void finish_sums(const RequantizeBlock&, const Ints (*)[kPanels], int64_t, int64_t) {}
+#endif
 
 // kPixels windows times kPanels panels, accumulators in registers.
 template <int kPixels, int kPanels>
@@ -17,7 +96,8 @@ void integer_tile(const IntegerBlock& b, int64_t pixel, int64_t panel) {
   for (int p = 0; p < kPixels; ++p) window[p] = b.input + b.pixel_offset[pixel + p];
   const int64_t panel_bytes = b.taps * b.groups * kLaneBytes;
   const uint8_t* weights = b.weights + panel * panel_bytes;
-  Ints sum[kPixels][kPanels];
+  Ints sum[kPixels][kPanels], start[kPanels];
+  start_sums<kPanels>(b, panel, start);
   if (b.sums != nullptr && b.pairs) {
     Ints factor[kPanels];
 #pragma GCC unroll 4
@@ -26,16 +106,15 @@ void integer_tile(const IntegerBlock& b, int64_t pixel, int64_t panel) {
     for (int p = 0; p < kPixels; ++p) {
       const Ints window_sum = Ints::broadcast(b.sums + pixel + p);
 #pragma GCC unroll 4
-      for (int k = 0; k < kPanels; ++k) sum[p][k] = Ints::zero().dot_pairs(factor[k], window_sum);
+      for (int k = 0; k < kPanels; ++k) sum[p][k] = start[k].dot_pairs(factor[k], window_sum);
     }
   } else {
 #pragma GCC unroll 16
     for (int p = 0; p < kPixels; ++p) {
 #pragma GCC unroll 4
-      for (int k = 0; k < kPanels; ++k) sum[p][k] = Ints::zero();
+      for (int k = 0; k < kPanels; ++k) sum[p][k] = start[k];
     }
   }
-  const bool subtracts = b.sums != nullptr && !b.pairs;
   for (int64_t tap = 0; tap < b.taps; ++tap) {
     const int64_t offset = b.tap_offset[tap];
     for (int64_t group = 0; group < b.groups; ++group, weights += kLaneBytes) {
@@ -51,19 +130,27 @@ void integer_tile(const IntegerBlock& b, int64_t pixel, int64_t panel) {
     }
   }
   // Unrolled too: sums with a variable index would live in memory.
+  if (b.sums != nullptr && !b.pairs) {
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) {
+      const Ints window_sum = Ints::broadcast(b.sums + pixel + p);
+#pragma GCC unroll 4
+      for (int k = 0; k < kPanels; ++k)
+        sum[p][k] = sum[p][k] - window_sum.times(Ints::load(b.factors + (panel + k) * Ints::kLanes));
+    }
+  }
+  if (kFinishes && b.finish != nullptr) return finish_sums<kPixels>(*b.finish, sum, pixel, panel * Ints::kLanes);
 #pragma GCC unroll 16
   for (int p = 0; p < kPixels; ++p) {
-    const Ints window_sum = subtracts ? Ints::broadcast(b.sums + pixel + p) : Ints::zero();
     int32_t* output = b.output + (pixel + p) * b.out_stride;
 #pragma GCC unroll 4
     for (int k = 0; k < kPanels; ++k) {
       const int64_t first = (panel + k) * Ints::kLanes;
       const int64_t valid = b.out_channels - first;
-      const Ints value = subtracts ? sum[p][k] - window_sum.times(Ints::load(b.factors + first)) : sum[p][k];
       if (valid >= Ints::kLanes) {
-        value.store(output + first);
+        sum[p][k].store(output + first);
       } else {
-        value.store(output + first, valid);
+        sum[p][k].store(output + first, valid);
       }
     }
   }
@@ -277,29 +364,118 @@ inline void interleave_taps(const DepthwiseRow& row, __mmask64 valid, __m512i fl
   interleave_bytes(a, b, c, d, parts);
 }
 
-// Sums of 4 parts back in the order of the channels.
-inline void store_parts(const __m512i* sum, __mmask64 valid, int32_t* y) {
-  const __m512i even_low = _mm512_shuffle_i32x4(sum[0], sum[1], 0x44);
-  const __m512i odd_low = _mm512_shuffle_i32x4(sum[0], sum[1], 0xEE);
-  const __m512i even_high = _mm512_shuffle_i32x4(sum[2], sum[3], 0x44);
-  const __m512i odd_high = _mm512_shuffle_i32x4(sum[2], sum[3], 0xEE);
-  const __m512i ordered[4] = {
-      _mm512_shuffle_i32x4(even_low, even_high, 0x88), _mm512_shuffle_i32x4(even_low, even_high, 0xDD),
-      _mm512_shuffle_i32x4(odd_low, odd_high, 0x88), _mm512_shuffle_i32x4(odd_low, odd_high, 0xDD)};
-#pragma GCC unroll 4
-  for (int k = 0; k < 4; ++k) {
-    const auto lanes = static_cast<__mmask16>(valid >> (16 * k));
-    if (lanes == 0xFFFF) {
-      _mm512_storeu_si512(y + k * 16, ordered[k]);
-    } else if (lanes != 0) {
-      _mm512_mask_storeu_epi32(y + k * 16, lanes, ordered[k]);
-    }
-  }
+// Between the order of 4 parts and that of their channels: lanes of 128 bits turned like a matrix.
+inline void turn_parts(const __m512i* from, __m512i* to) {
+  const __m512i even_low = _mm512_shuffle_i32x4(from[0], from[1], 0x44);
+  const __m512i odd_low = _mm512_shuffle_i32x4(from[0], from[1], 0xEE);
+  const __m512i even_high = _mm512_shuffle_i32x4(from[2], from[3], 0x44);
+  const __m512i odd_high = _mm512_shuffle_i32x4(from[2], from[3], 0xEE);
+  to[0] = _mm512_shuffle_i32x4(even_low, even_high, 0x88);
+  to[1] = _mm512_shuffle_i32x4(even_low, even_high, 0xDD);
+  to[2] = _mm512_shuffle_i32x4(odd_low, odd_high, 0x88);
+  to[3] = _mm512_shuffle_i32x4(odd_low, odd_high, 0xDD);
 }
 
-template <int kPixels>
-void depthwise_bytes_pixels(const DepthwiseRow& row, __mmask64 valid, const int8_t* x, const uint8_t* weights,
-                            int32_t* y) {
+// Where sums of pixels go: to y in the order of the channels, or, by parts, to a few pixels' memory, from which they
+// become results. These take a pass of their own since the windows' columns and the sums leave them no registers.
+template <bool kFinish>
+class DepthwiseOutput {
+ public:
+  DepthwiseOutput(const DepthwiseRow& row, __mmask64 valid, int32_t* y) : row_(row), valid_(valid), y_(y) {
+    if constexpr (kFinish) {
+      by_parts(row.finish->bias, bias_);
+      by_parts(row.finish->factor, factor_);
+    }
+  }
+
+  // Pixels one after the other.
+  void put(int64_t pixel, const __m512i* sum) const {
+    if constexpr (kFinish) {
+      int32_t* to = y_ + pixel % kPixels * 64;
+#pragma GCC unroll 4
+      for (int k = 0; k < kTapGroup; ++k) _mm512_store_si512(to + k * 16, sum[k]);
+    } else {
+      __m512i ordered[kTapGroup];
+      turn_parts(sum, ordered);
+      int32_t* to = y_ + pixel * row_.channels;
+#pragma GCC unroll 4
+      for (int k = 0; k < kTapGroup; ++k) {
+        const auto lanes = static_cast<__mmask16>(valid_ >> (16 * k));
+        if (lanes == 0xFFFF) {
+          _mm512_storeu_si512(to + k * 16, ordered[k]);
+        } else if (lanes != 0) {
+          _mm512_mask_storeu_epi32(to + k * 16, lanes, ordered[k]);
+        }
+      }
+    }
+  }
+
+  // Before `pixel` is put, or behind the last one.
+  void finish_before(int64_t pixel) const {
+    if constexpr (!kFinish) return;
+    if (pixel == row_.pixels) {
+      finish((pixel - 1) / kPixels * kPixels, pixel);
+    } else if (pixel % kPixels == 0 && pixel > 0) {
+      finish(pixel - kPixels, pixel);
+    }
+  }
+
+ private:
+  static constexpr int64_t kPixels = 16;  // even: loops put two at a time
+
+  void by_parts(const void* channels, __m512i* parts) const {
+    __m512i ordered[kTapGroup];
+#pragma GCC unroll 4
+    for (int k = 0; k < kTapGroup; ++k) {
+      const auto lanes = static_cast<__mmask16>(valid_ >> (16 * k));
+      ordered[k] = _mm512_maskz_loadu_epi32(lanes, static_cast<const int32_t*>(channels) + 16 * k);
+    }
+    turn_parts(ordered, parts);
+  }
+
+  void finish(int64_t first, int64_t end) const {
+    const RequantizeBlock& b = *row_.finish;
+    const RequantizeVectors vectors(b);
+    const __mmask64 valid = valid_;
+    const int64_t y_stride = b.y_stride;
+    int8_t* y = b.y + first * y_stride;
+    const int32_t* sums = y_;
+    for (int64_t p = first; p < end; ++p, sums += 64, y += y_stride) {
+      __m512i t[kTapGroup], u[kTapGroup];
+      __m512i least = _mm512_set1_epi32(-1);
+#pragma GCC unroll 4
+      for (int k = 0; k < kTapGroup; ++k) {
+        t[k] = _mm512_add_epi32(_mm512_load_si512(sums + 16 * k), bias_[k]);
+        u[k] = requantize_vector<false, true, false>(vectors, t[k], _mm512_castsi512_ps(factor_[k]), 0xFFFF, nullptr);
+        least = _mm512_min_epu16(least, u[k]);
+      }
+      if (__builtin_expect(any_doubt(vectors, least), 0)) {
+        decide(p, sums);
+      } else {
+        _mm512_mask_storeu_epi8(y, valid, result_bytes_of_parts(vectors, u));
+      }
+    }
+  }
+
+  // A pixel with values that fp32 does not decide.
+  [[gnu::noinline]] void decide(int64_t pixel, const int32_t* sums) const {
+    __m512i t[kTapGroup], ordered[kTapGroup];
+    for (int k = 0; k < kTapGroup; ++k) t[k] = _mm512_add_epi32(_mm512_load_si512(sums + 16 * k), bias_[k]);
+    turn_parts(t, ordered);
+    alignas(64) int32_t values[64];
+    for (int k = 0; k < kTapGroup; ++k) _mm512_store_si512(values + 16 * k, ordered[k]);
+    requantize_doubtful<false, false>(*row_.finish, values, pixel, 0, row_.channels);
+  }
+
+  const DepthwiseRow& row_;
+  __mmask64 valid_;
+  int32_t* y_;
+  __m512i bias_[kTapGroup] = {}, factor_[kTapGroup] = {};
+};
+
+template <bool kFinish, int kPixels>
+void depthwise_bytes_pixels(const DepthwiseRow& row, const DepthwiseOutput<kFinish>& out, __mmask64 valid,
+                            const int8_t* x, const uint8_t* weights, int64_t pixel) {
   __m512i sum[kPixels][kTapGroup], more[kPixels][kTapGroup];
   const __m512i flips = _mm512_load_si512(weights);
   weights += 64;
@@ -332,17 +508,32 @@ void depthwise_bytes_pixels(const DepthwiseRow& row, __mmask64 valid, const int8
   for (int p = 0; p < kPixels; ++p) {
 #pragma GCC unroll 4
     for (int k = 0; k < kTapGroup; ++k) sum[p][k] = _mm512_add_epi32(sum[p][k], more[p][k]);
-    store_parts(sum[p], valid, y + p * row.channels);
+    out.put(pixel + p, sum[p]);
   }
 }
 
-void depthwise_bytes_row(const DepthwiseRow& row, const int8_t* x, const uint8_t* w, int32_t* y) {
-  const __mmask64 valid = row.channels >= 64 ? ~__mmask64{0} : (__mmask64{1} << row.channels) - 1;
+inline __mmask64 valid_channels(const DepthwiseRow& row) {
+  return row.channels >= 64 ? ~__mmask64{0} : (__mmask64{1} << row.channels) - 1;
+}
+
+template <bool kFinish>
+void depthwise_bytes_of(const DepthwiseRow& row, const int8_t* x, const uint8_t* w, int32_t* y) {
+  const __mmask64 valid = valid_channels(row);
+  const DepthwiseOutput<kFinish> out(row, valid, y);
   int64_t p = 0;
   for (; p + 2 <= row.pixels; p += 2) {
-    depthwise_bytes_pixels<2>(row, valid, x + p * row.pixel_step, w, y + p * row.channels);
+    out.finish_before(p);
+    depthwise_bytes_pixels<kFinish, 2>(row, out, valid, x + p * row.pixel_step, w, p);
   }
-  if (p < row.pixels) depthwise_bytes_pixels<1>(row, valid, x + p * row.pixel_step, w, y + p * row.channels);
+  if (p < row.pixels) {
+    out.finish_before(p);
+    depthwise_bytes_pixels<kFinish, 1>(row, out, valid, x + p * row.pixel_step, w, p);
+  }
+  out.finish_before(row.pixels);
+}
+
+void depthwise_bytes_row(const DepthwiseRow& row, const int8_t* x, const uint8_t* w, int32_t* y) {
+  row.finish == nullptr ? depthwise_bytes_of<false>(row, x, w, y) : depthwise_bytes_of<true>(row, x, w, y);
 }
 
 // Those of a column of 3 rows.
@@ -353,9 +544,9 @@ inline void interleave_column(const DepthwiseRow& row, __mmask64 valid, __m512i 
 }
 
 // Two windows kStride columns apart, from the 3 + kStride columns that they meet.
-template <int kStride>
-inline void depthwise_column_pixels(const DepthwiseRow& row, __mmask64 valid, const __m512i (*columns)[kTapGroup],
-                                    const uint8_t* weights, int64_t pixels, int32_t* y) {
+template <bool kFinish, int kStride>
+inline void depthwise_column_pixels(const DepthwiseOutput<kFinish>& out, const __m512i (*columns)[kTapGroup],
+                                    const uint8_t* weights, int64_t pixel, int64_t left) {
   __m512i sum[2][kTapGroup];
 #pragma GCC unroll 4
   for (int k = 0; k < kTapGroup; ++k) sum[0][k] = sum[1][k] = _mm512_load_si512(weights + k * 64);
@@ -372,19 +563,22 @@ inline void depthwise_column_pixels(const DepthwiseRow& row, __mmask64 valid, co
       }
     }
   }
-  store_parts(sum[0], valid, y);
-  if (pixels > 1) store_parts(sum[1], valid, y + row.channels);
+  out.put(pixel, sum[0]);
+  if (left > 1) out.put(pixel + 1, sum[1]);
 }
 
-template <int kStride>
-void depthwise_columns_of(const DepthwiseRow& row, __mmask64 valid, const int8_t* x, const uint8_t* w, int32_t* y) {
+template <bool kFinish, int kStride>
+void depthwise_columns_of(const DepthwiseRow& row, const int8_t* x, const uint8_t* w, int32_t* y) {
   constexpr int kColumns = 3 + kStride, kKept = 3 - kStride;  // of two windows, and those of the next two
+  const __mmask64 valid = valid_channels(row);
   const __m512i flips = _mm512_load_si512(w);
+  const DepthwiseOutput<kFinish> out(row, valid, y);
   w += 64;
   __m512i columns[kColumns][kTapGroup];
 #pragma GCC unroll 2
   for (int k = 0; k < kKept; ++k) interleave_column(row, valid, flips, x + k * row.column_step, columns[k]);
   for (int64_t p = 0; p < row.pixels; p += 2) {
+    out.finish_before(p);
     const int64_t left = row.pixels - p;
     const int8_t* from = x + p * kStride * row.column_step;
 #pragma GCC unroll 4
@@ -392,18 +586,22 @@ void depthwise_columns_of(const DepthwiseRow& row, __mmask64 valid, const int8_t
       // An odd last window has no second: its columns need not exist.
       if (k < 3 || left > 1) interleave_column(row, valid, flips, from + k * row.column_step, columns[k]);
     }
-    depthwise_column_pixels<kStride>(row, valid, columns, w, left, y + p * row.channels);
+    depthwise_column_pixels<kFinish, kStride>(out, columns, w, p, left);
 #pragma GCC unroll 2
     for (int k = 0; k < kKept; ++k) {
 #pragma GCC unroll 4
       for (int part = 0; part < kTapGroup; ++part) columns[k][part] = columns[2 * kStride + k][part];
     }
   }
+  out.finish_before(row.pixels);
 }
 
 void depthwise_columns_row(const DepthwiseRow& row, int64_t stride, const int8_t* x, const uint8_t* w, int32_t* y) {
-  const __mmask64 valid = row.channels >= 64 ? ~__mmask64{0} : (__mmask64{1} << row.channels) - 1;
-  stride == 1 ? depthwise_columns_of<1>(row, valid, x, w, y) : depthwise_columns_of<2>(row, valid, x, w, y);
+  if (row.finish == nullptr) {
+    stride == 1 ? depthwise_columns_of<false, 1>(row, x, w, y) : depthwise_columns_of<false, 2>(row, x, w, y);
+  } else {
+    stride == 1 ? depthwise_columns_of<true, 1>(row, x, w, y) : depthwise_columns_of<true, 2>(row, x, w, y);
+  }
 }
 #endif
 

@@ -14,6 +14,7 @@ constexpr ConvKernels kTable = {
     .integer_panels = kWidePanels,
     .integer_bytes = Ints::kBytes,
     .weight_offset = Ints::kWeightOffset,
+    .finishes = kFinishes,
     .integer = integer_block,
     .sum_pixels = sum_pixels,
     .sum_line = sum_line,

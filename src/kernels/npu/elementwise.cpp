@@ -355,33 +355,33 @@ void Requantizer::run_rows(const RequantizeBlock& b) const {
   rows().requantize_look_up(b, TableOutput::last(), stages_.table->results());
 }
 
-// Pixels that lie together, as rows of kMostChannels values.
-void Requantizer::run_shared(RequantizeBlock b) const {
-  b.bias = shared_bias_.data();
-  b.factor = shared_factors_.data();
-  const int64_t values = b.pixels * b.channels, rest = values % kMostChannels;
-  b.pixels = values / kMostChannels;
-  b.channels = b.y_stride = b.residual_stride = kMostChannels;
+bool RequantizeCall::share_rows() {
+  RequantizeBlock& b = block;
+  const bool dense = b.y_stride == b.channels && (b.residual == nullptr || b.residual_stride == b.channels);
+  if (!dense || requantizer->shared_bias_.empty() || b.channels != requantizer->stages_.channels) return false;
+  b.bias = requantizer->shared_bias_.data();
+  b.factor = requantizer->shared_factors_.data();
+  b.pixels = b.pixels * b.channels / Requantizer::kMostChannels;
+  b.channels = b.y_stride = b.residual_stride = Requantizer::kMostChannels;
+  return true;
+}
+
+void RequantizeCall::skip_rows(int64_t rows) {
+  const int64_t values = rows * block.channels;
+  done += values;
+  if (block.acc != nullptr) block.acc += values;
+  block.y += values;
+  if (block.residual != nullptr) block.residual += values;
+}
+
+// Rows of kMostChannels values, and one of the rest.
+void Requantizer::run_shared(RequantizeCall& call, int64_t values) const {
+  RequantizeBlock& b = call.block;
   run_rows(b);
-  if (rest == 0) return;
-  // `exact` counts from the first pixel: the last row is the one behind all whole ones.
-  const int64_t done = values - rest;
-  const RequantizeBlock whole = b;
-  struct Shift {
-    const RequantizeBlock* whole;
-    int64_t done;
-  };
-  const Shift shift{&whole, done};
-  b.exact = [](const void* context, int64_t index) {
-    const auto& s = *static_cast<const Shift*>(context);
-    return s.whole->exact(s.whole->context, s.done + index);
-  };
-  b.context = &shift;
-  b.acc += done;
-  b.y += done;
-  if (b.residual != nullptr) b.residual += done;
+  if (values % kMostChannels == 0) return;
+  call.skip_rows(b.pixels);
   b.pixels = 1;
-  b.channels = rest;
+  b.channels = values % kMostChannels;
   run_rows(b);
 }
 
@@ -396,12 +396,18 @@ void Requantizer::run_apart(int64_t pixels, const int32_t* acc, int8_t* y, int64
   }
 }
 
-void Requantizer::run(int64_t pixels, int64_t channel, int64_t channels, const int32_t* acc, const int8_t* residual,
-                      int64_t residual_stride, int8_t* y, int64_t y_stride) const {
-  RequantizeBlock b{};
+void Requantizer::describe(int64_t pixels, int64_t channel, int64_t channels, const int8_t* residual,
+                           int64_t residual_stride, int8_t* y, int64_t y_stride, RequantizeCall& call) const {
+  call.requantizer = this;
+  call.channel = channel;
+  call.channels = channels;
+  call.residual = residual;
+  call.residual_stride = residual_stride;
+  call.done = 0;
+  RequantizeBlock& b = call.block;
+  b = {};
   b.pixels = pixels;
   b.channels = channels;
-  b.acc = acc;
   b.bias = stages_.channel.bias + channel;
   b.factor = factors_.data() + channel;
   b.residual = residual;
@@ -415,18 +421,25 @@ void Requantizer::run(int64_t pixels, int64_t channel, int64_t channels, const i
   b.high = high_;
   b.y = y;
   b.y_stride = y_stride;
-  const auto exactly = [&](int64_t index) {
-    const int64_t pixel = index / channels, c = index % channels;
-    return exact(channel + c, acc[index], residual == nullptr ? nullptr : residual + pixel * residual_stride + c);
+  b.exact = [](const void* context, int32_t acc, int64_t index) {
+    const auto& c = *static_cast<const RequantizeCall*>(context);
+    const int64_t at = c.done + index, pixel = at / c.channels, lane = at % c.channels;
+    const int8_t* other = c.residual == nullptr ? nullptr : c.residual + pixel * c.residual_stride + lane;
+    return c.requantizer->exact(c.channel + lane, acc, other);
   };
-  b.exact = [](const void* context, int64_t index) { return (*static_cast<decltype(&exactly)>(context))(index); };
-  b.context = &exactly;
-  const bool dense = y_stride == channels && (residual == nullptr || residual_stride == channels);
+  b.context = &call;
+}
+
+void Requantizer::run(int64_t pixels, int64_t channel, int64_t channels, const int32_t* acc, const int8_t* residual,
+                      int64_t residual_stride, int8_t* y, int64_t y_stride) const {
+  RequantizeCall call;
+  describe(pixels, channel, channels, residual, residual_stride, y, y_stride, call);
+  call.block.acc = acc;
+  if (call.share_rows()) return run_shared(call, pixels * channels);
   const bool shares = !shared_bias_.empty() && channels == stages_.channels;
-  if (shares && dense) return run_shared(b);
   if (shares && residual == nullptr && channels <= kFewChannels && pixels > 1)
     return run_apart(pixels, acc, y, y_stride);
-  run_rows(b);
+  run_rows(call.block);
 }
 
 void quantize_s8(int64_t n, const float* x, float scale, int32_t zero, int8_t* y) {

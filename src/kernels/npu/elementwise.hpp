@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace openrknn::npu {
+#include "kernels/npu/rows.hpp"
 
-struct RequantizeBlock;
+namespace openrknn::npu {
 
 // ---- int8 tasks: accumulators and v are int32 ----
 
@@ -87,6 +87,21 @@ class TableOutput {
 
 // All stages of a convolution behind its accumulators, in one pass: channel stage, residual, clamp, output stage. fp32
 // decides all values but those near a tie, which go through the stages above.
+class Requantizer;
+// One block and what its `exact` needs; stays where it is while the block is used.
+struct RequantizeCall {
+  RequantizeBlock block;
+  const Requantizer* requantizer = nullptr;
+  int64_t channel = 0, channels = 0, done = 0;  // done: values in front of the block's
+  const int8_t* residual = nullptr;
+  int64_t residual_stride = 0;
+
+  // Pixels of few channels that lie together, as rows of kMostChannels values; false when they cannot be so.
+  bool share_rows();
+  // On to the rows behind the next `rows`.
+  void skip_rows(int64_t rows);
+};
+
 class Requantizer {
  public:
   struct Stages {
@@ -110,15 +125,20 @@ class Requantizer {
   // may overwrite the residuals, pixel by pixel.
   void run(int64_t pixels, int64_t channel, int64_t channels, const int32_t* acc, const int8_t* residual,
            int64_t residual_stride, int8_t* y, int64_t y_stride) const;
+  // For kernels that have accumulators in registers: what they shall do with them, if usable() and simple().
+  bool simple() const { return stages_.table == nullptr && !wide_; }
+  void describe(int64_t pixels, int64_t channel, int64_t channels, const int8_t* residual, int64_t residual_stride,
+                int8_t* y, int64_t y_stride, RequantizeCall& call) const;
 
  private:
+  friend struct RequantizeCall;
   bool set_factors(const Stages& stages, double out_factor, double unit);
   void set_output(const Stages& stages, double out_factor);
   int64_t stages_before_output(int64_t channel, int32_t acc, const int8_t* residual) const;
   int8_t exact(int64_t channel, int32_t acc, const int8_t* residual) const;
   void share_pixels();
   void run_rows(const RequantizeBlock& block) const;
-  void run_shared(RequantizeBlock block) const;
+  void run_shared(RequantizeCall& call, int64_t values) const;
   void run_apart(int64_t pixels, const int32_t* acc, int8_t* y, int64_t y_stride) const;
 
   bool usable_ = false;

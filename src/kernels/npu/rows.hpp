@@ -25,7 +25,7 @@ struct RequantizeBlock {
   int8_t low, high;
   int8_t* y;
   int64_t y_stride;
-  int8_t (*exact)(const void* context, int64_t index);  // into acc
+  int8_t (*exact)(const void* context, int32_t acc, int64_t index);  // index: into [pixels][channels]
   const void* context;
 };
 constexpr int kRequantizeBits = 16;

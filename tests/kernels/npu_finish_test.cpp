@@ -1,0 +1,120 @@
+// Convolutions that turn accumulators into results in registers: the bytes of the Requantizer on stored accumulators.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "kernels/npu/conv.hpp"
+#include "kernels/npu/elementwise.hpp"
+#include "kernels/npu_loops.hpp"
+
+namespace openrknn::npu {
+namespace {
+
+using NpuFinish = testing::NpuLoops;
+using testing::pick;
+INSTANTIATE_TEST_SUITE_P(Every, NpuFinish, testing::all_loops(), testing::loops_name);
+
+template <typename T>
+std::vector<T> random_bits(std::mt19937& rng, int64_t n) {
+  std::vector<T> v(static_cast<size_t>(n));
+  for (T& x : v) x = static_cast<T>(rng());
+  return v;
+}
+
+// A convolution, and stages whose results spread over int8 or beyond it; powers of two among the factors bring ties.
+struct Case {
+  ConvShape s{};
+  bool depthwise, has_residual;
+  std::vector<int8_t> x, w;
+  std::vector<int32_t> zero, bias, multiplier;
+  std::vector<int64_t> least, largest;
+  OperandStage residual{};
+  Requantizer::Stages stages;
+
+  explicit Case(std::mt19937& rng) : depthwise(rng() % 3 == 0), has_residual(rng() % 3 == 0) {
+    s.kernel_h = pick(rng, 1, 4), s.kernel_w = rng() % 2 == 0 ? s.kernel_h : pick(rng, 1, 4);
+    s.stride_h = pick(rng, 1, 2), s.stride_w = pick(rng, 1, 2);
+    s.dilation_h = s.dilation_w = rng() % 4 == 0 ? 2 : 1;
+    s.out_h = pick(rng, 1, 5), s.out_w = pick(rng, 1, rng() % 4 == 0 ? 120 : 20);
+    s.in_h = (s.out_h - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h + 1;
+    s.in_w = (s.out_w - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
+    s.in_channels = rng() % 3 == 0 ? int64_t{1} << pick(rng, 0, 6) : pick(rng, 1, 140);
+    s.channels = s.in_channels + (rng() % 2 == 0 ? 0 : pick(rng, 0, 17));
+    s.out_channels = depthwise ? s.in_channels : pick(rng, 1, 150);
+    const int64_t taps = s.kernel_h * s.kernel_w, products = taps * (depthwise ? 1 : s.in_channels);
+    x = random_bits<int8_t>(rng, s.in_h * s.in_w * s.channels + 64);
+    w = random_bits<int8_t>(rng, products * s.out_channels);
+    const int bits = static_cast<int>(pick(rng, 0, 14));
+    const int shift = static_cast<int>(pick(rng, bits / 2, bits));
+    for (int64_t c = 0; c < s.out_channels; ++c) {
+      zero.push_back(static_cast<int32_t>(pick(rng, -128, 128)));
+      bias.push_back(static_cast<int32_t>(pick(rng, -100000, 100000)));
+      multiplier.push_back(static_cast<int32_t>(rng() % 4 == 0 ? 1 << bits : pick(rng, 1, (1 << bits) + 1)));
+      least.push_back(-products * 256 * 128);
+      largest.push_back(products * 256 * 128);
+    }
+    stages.channels = s.out_channels;
+    stages.channel = {bias.data(), nullptr, multiplier.data(), shift, shift, rng() % 5 == 0};
+    stages.least = least.data();
+    stages.largest = largest.data();
+    residual = {static_cast<int32_t>(pick(rng, -128, 128)), static_cast<int32_t>(pick(rng, 1, 1 << 12)),
+                static_cast<int32_t>(pick(rng, 0, 3))};
+    if (has_residual) stages.residual = &residual;
+    stages.clamps = rng() % 2 == 0;
+    stages.low = rng() % 2 == 0 ? 0 : -pick(rng, 0, 1 << 16);
+    stages.high = pick(rng, 0, 1 << 20);
+    const int out_bits = static_cast<int>(pick(rng, 0, 14));
+    stages.output = {static_cast<int32_t>(rng() % 3 == 0 ? 1 << out_bits : pick(rng, 1, (1 << out_bits) + 1)),
+                     static_cast<int32_t>(out_bits + pick(rng, 5, 12)), static_cast<int32_t>(pick(rng, -128, 127)),
+                     rng() % 2 == 0};
+  }
+
+  int64_t pixels() const { return s.out_h * s.out_w; }
+  IntegerFilters filters() const {
+    return depthwise ? pack_depthwise_s8(s, w.data(), zero.data()) : pack_conv_s8(s, w.data(), zero.data());
+  }
+  void run(const IntegerFilters& f, const AccumulatorSink<int32_t>& sink, const RequantizeRequest& request) const {
+    depthwise ? depthwise_s8(s, x.data(), f, false, sink, request) : conv_s8(s, x.data(), f, false, sink, request);
+  }
+};
+
+TEST_P(NpuFinish, EqualsTheRequantizer) {
+  std::mt19937 rng(3);
+  int usable = 0, in_registers = 0;
+  for (int round = 0; round < 500; ++round) {
+    const Case c(rng);
+    const Requantizer requantizer(c.stages);
+    if (!requantizer.usable()) continue;
+    ++usable;
+    const int64_t stride = c.s.out_channels + (rng() % 2 == 0 ? 0 : pick(rng, 1, 9));
+    const auto residual = random_bits<int8_t>(rng, c.pixels() * stride);
+    const IntegerFilters filters = c.filters();
+    auto want = residual, got = residual;
+    const auto sink_to = [&](std::vector<int8_t>& y) {
+      return AccumulatorSink<int32_t>([&](const AccumulatorBlock<int32_t>& b) {
+        int8_t* to = y.data() + b.pixel * stride + b.channel;
+        requantizer.run(b.pixels, b.channel, b.channels, b.values, c.has_residual ? to : nullptr, stride, to, stride);
+      });
+    };
+    c.run(filters, sink_to(want), {});
+    const bool simple = requantizer.simple();
+    c.run(filters, sink_to(got),
+          [&](int64_t pixel, int64_t pixels, int64_t channel, int64_t channels, RequantizeCall& call) {
+            if (!simple || rng() % 8 == 0) return false;  // some blocks one way, some the other
+            ++in_registers;
+            int8_t* to = got.data() + pixel * stride + channel;
+            requantizer.describe(pixels, channel, channels, c.has_residual ? to : nullptr, stride, to, stride, call);
+            return true;
+          });
+    ASSERT_EQ(got, want) << "round " << round << (c.depthwise ? " depthwise " : " ") << c.s.kernel_h << "x"
+                         << c.s.kernel_w << " of " << c.s.in_channels << " to " << c.s.out_channels;
+  }
+  EXPECT_GT(usable, 200);
+  if (GetParam().isa == Isa::kAvx512Vnni && GetParam().kernels == nullptr) {
+    EXPECT_GT(in_registers, 200);
+  }
+}
+
+}  // namespace
+}  // namespace openrknn::npu
