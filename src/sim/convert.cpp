@@ -132,7 +132,8 @@ class ConvertRunner final : public Runner {
     const View& x = context.view(task_.inputs[0]);
     const View& y = context.view(task_.outputs[0]);
     if (!(x.cube == y.cube)) return through_plain(a, x, b, y);
-    if (x.size != y.size && is_plain(x) != is_plain(y) && x.cube.w >= kShortLine) return by_lines(a, x, b, y);
+    if (x.size != y.size && is_plain(x) != is_plain(y) && x.cube.h * x.cube.w >= kShortLine)
+      return by_lines(a, x, b, y);
     for_parts(y.cube, kChunk, [&](const Part& part) {
       const int64_t n = part.ws * part.cs;
       std::vector<std::byte> from(static_cast<size_t>(n * x.size)), to(static_cast<size_t>(n * y.size));

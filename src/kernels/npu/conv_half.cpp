@@ -250,7 +250,7 @@ void depthwise_f16(const ConvShape& s, const uint16_t* input, const HalfFilters&
           for (int64_t channel = 0; channel < s.in_channels; channel += kBlockChannels) {
             const int64_t channels = std::min(kBlockChannels, s.in_channels - channel);
             const DepthwiseRow row{pixels,   s.stride_w * s.channels, offsets.data(), taps,
-                                   channels, s.in_channels,           s.channels, nullptr};
+                                   channels, s.in_channels,           s.channels,     nullptr};
             const float* from = x.data() + y * s.stride_h * row_size + column * s.stride_w * s.channels + channel;
             kernels.depthwise_f16(row, from, filters.wide.data() + channel, accumulators);
             sink({y * s.out_w + column, pixels, channel, channels, accumulators, nullptr});

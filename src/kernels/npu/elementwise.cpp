@@ -14,8 +14,9 @@ namespace {
 
 const RowKernels& rows() {
 #if defined(__x86_64__)
-  if (without_dot(isa()) == Isa::kAvx512) return kRowKernelsAvx512;
-  if (without_dot(isa()) == Isa::kAvx2) return kRowKernelsAvx2;
+  const Isa vectors = without_dot(isa());
+  if (vectors == Isa::kAvx512) return kRowKernelsAvx512;
+  if (vectors == Isa::kAvx2) return kRowKernelsAvx2;
 #endif
   return kRowKernelsScalar;
 }

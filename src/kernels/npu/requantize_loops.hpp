@@ -22,7 +22,7 @@ void look_up_rows(const RequantizeBlock& b, int32_t limit, const uint16_t* resul
     const int8_t* residual = kResidual ? b.residual + p * b.residual_stride : nullptr;
     int8_t* y = b.y + p * b.y_stride;
     for (int64_t c = 0; c < b.channels; c += 16) {
-      const __mmask16 valid = lanes_of(b.channels, c);
+      const __mmask16 valid = b.channels - c >= 16 ? 0xFFFF : lanes_of(b.channels, c);
       const __m512i t =
           _mm512_add_epi32(_mm512_maskz_loadu_epi32(valid, acc + c), _mm512_maskz_loadu_epi32(valid, b.bias + c));
       const __m512i u = requantize_vector<kResidual, false, false>(
