@@ -74,9 +74,13 @@ struct DepthwiseRow {
   int64_t taps;
   int64_t channels;     // of this call; the result has rows of so many
   int64_t weight_step;  // weights from one tap to the next
-  int64_t column_step;  // depthwise_columns: elements from one column of the slab to the next
-  // depthwise_bytes and depthwise_columns: results instead of sums; no residual, not `wide`. nullptr: sums.
-  const RequantizeBlock* finish;
+  // What follows is for depthwise_bytes alone.
+  int64_t column_step;      // elements from one column of the slab to the next
+  int64_t shared_columns;   // the stride of 3x3 windows that share the columns of neighbours, 1 or 2; 0: they do not
+  int64_t runs;             // 1; or 2 or 4 of `pixels` windows each, of at most 32 or 16 channels, that share vectors
+  int64_t run_windows[4];   // windows from the first one of all to the first one of each run; runs may overlap
+  int64_t run_elements[4];  // the same in elements
+  const RequantizeBlock* finish;  // results instead of sums; no residual, not `wide`. nullptr: sums
 };
 
 constexpr int64_t kTapGroup = 4;
@@ -116,14 +120,12 @@ struct ConvKernels {
   // sums[i] += x[i * stride + k * dilation] over the taps k.
   void (*sum_line)(int64_t n, int64_t taps, int64_t dilation, int64_t stride, const int32_t* x, int32_t* sums);
   void (*depthwise_s8)(const DepthwiseRow&, const int8_t* x, const int32_t* w, int32_t* y, int32_t* sums);
-  // At most 64 channels; nullptr: not here. Of a block first 64 bytes, by channel: the bits that turn x into an
-  // unsigned byte, x plus 128 or, with the filter negated, 127 less x. Then 64 starts, which take that away again, and
-  // by groups of 4 taps two addends [group][addend][part][lane][4 taps], since w - zw needs 9 bits; starts and lanes in
-  // the order that interleaving the bytes of 4 taps twice leaves.
+  // At most 64 channels; nullptr: not here. Of a block first 64 bytes, by lane: the bits that turn x into an unsigned
+  // byte, x plus 128 or, with the filter negated, 127 less x. Then 64 starts, which take that away again, and by groups
+  // of 4 taps two addends [group][addend][part][lane][4 taps], since w - zw needs 9 bits; starts and lanes in the order
+  // that interleaving the bytes of 4 taps twice leaves. Windows that share columns: groups are the columns of the
+  // kernel, 3 rows and nothing. Lanes are channels, or runs of 32 or 16 channels, of which the last may be missing.
   void (*depthwise_bytes)(const DepthwiseRow&, const int8_t* x, const uint8_t* w, int32_t* y);
-  // The same for 3x3 taps whose columns are shared by neighbouring windows (a stride of 1 or 2 columns): groups are the
-  // columns of the kernel, 3 rows and nothing.
-  void (*depthwise_columns)(const DepthwiseRow&, int64_t stride, const int8_t* x, const uint8_t* w, int32_t* y);
   int half_channels;
   void (*half)(const HalfBlock&);
   void (*half_slab)(int64_t pixels, int64_t step, const HalfGroup* groups, int64_t count, const uint16_t* x,

@@ -249,8 +249,13 @@ void depthwise_f16(const ConvShape& s, const uint16_t* input, const HalfFilters&
           const int64_t pixels = std::min(kPixelChunk, s.out_w - column);
           for (int64_t channel = 0; channel < s.in_channels; channel += kBlockChannels) {
             const int64_t channels = std::min(kBlockChannels, s.in_channels - channel);
-            const DepthwiseRow row{pixels,   s.stride_w * s.channels, offsets.data(), taps,
-                                   channels, s.in_channels,           s.channels,     nullptr};
+            DepthwiseRow row{};
+            row.pixels = pixels;
+            row.pixel_step = s.stride_w * s.channels;
+            row.tap_offset = offsets.data();
+            row.taps = taps;
+            row.channels = channels;
+            row.weight_step = s.in_channels;
             const float* from = x.data() + y * s.stride_h * row_size + column * s.stride_w * s.channels + channel;
             kernels.depthwise_f16(row, from, filters.wide.data() + channel, accumulators);
             sink({y * s.out_w + column, pixels, channel, channels, accumulators, nullptr});

@@ -173,13 +173,18 @@ std::vector<int32_t> sum_windows(const ConvShape& s, const ConvKernels& kernels,
 
 int64_t depthwise_lines(const ConvShape& s) { return 1 + kTapGroup * (2 * ceil_div(taps_of(s), kTapGroup) + 1); }
 
-// Few channels leave lanes of a block empty; where they divide it, neighbouring pixels can fill it.
-bool pixels_share_block(int64_t channels) { return channels < kBlockChannels && kBlockChannels % channels == 0; }
+// Few channels leave lanes of a block empty; where they divide it, neighbouring pixels that lie together can fill it.
+bool pixels_share_block(const ConvShape& s) {
+  constexpr int64_t kFew = 8;  // more: runs of windows fill it as well, and share columns
+  return s.stride_w == 1 && s.channels == s.in_channels && s.in_channels <= kFew && kBlockChannels % s.in_channels == 0;
+}
 
-// Whether windows share the columns that they interleave (ConvKernels::depthwise_columns).
+// Lanes of a run of windows of `channels` channels (DepthwiseRow::runs).
+int64_t run_lanes(int64_t channels) { return channels > 32 ? 64 : channels > 16 ? 32 : 16; }
+
+// Whether windows share the columns that they interleave (DepthwiseRow::shared_columns).
 bool shares_columns(const ConvShape& s) {
-  const bool blocks_of_pixels = s.stride_w == 1 && pixels_share_block(s.in_channels);
-  return s.kernel_h == 3 && s.kernel_w == 3 && s.dilation_w == 1 && s.stride_w <= 2 && !blocks_of_pixels;
+  return s.kernel_h == 3 && s.kernel_w == 3 && s.dilation_w == 1 && s.stride_w <= 2 && !pixels_share_block(s);
 }
 
 // The loops' interleaved bytes: see ConvKernels::depthwise_bytes. False when two bytes do not hold a weight.
@@ -187,10 +192,11 @@ bool interleave_depthwise(const ConvShape& s, IntegerFilters& filters) {
   const int64_t taps = taps_of(s), lines = depthwise_lines(s), blocks = ceil_div(s.in_channels, kBlockChannels);
   filters.packed.assign(static_cast<size_t>(blocks * lines), CacheLine{});
   for (int64_t i = 0; i < blocks * kBlockChannels; ++i) {
-    if (i >= s.in_channels && !pixels_share_block(s.in_channels)) break;
-    const int64_t c = i % s.in_channels;
-    CacheLine* block = filters.packed.data() + i / kBlockChannels * lines;
-    const int64_t lane = i % kBlockChannels;
+    const int64_t block_channel = i / kBlockChannels * kBlockChannels, lane = i % kBlockChannels;
+    const int64_t period = pixels_share_block(s) ? s.in_channels : run_lanes(s.in_channels - block_channel);
+    const int64_t c = block_channel + lane % period;
+    if (c >= s.in_channels) continue;
+    CacheLine* block = filters.packed.data() + block_channel / kBlockChannels * lines;
     // The order that two rounds of byte unpacking within 16 bytes leave.
     const int64_t part = lane % 16 / 4, at = lane / 16 * 4 + lane % 4;
     const auto weight = [&](int64_t tap) { return filters.wide[static_cast<size_t>(tap * s.in_channels + c)]; };
@@ -230,6 +236,17 @@ void depthwise_shared(const ConvKernels& kernels, DepthwiseRow row, const int8_t
   x += whole * kBlockChannels;
   if (call != nullptr) call->skip_rows(whole);
   kernels.depthwise_bytes(row, x, weights, accumulators + whole * kBlockChannels);
+}
+
+// Splits a row where several windows fit into a vector; the last run may repeat windows of the one before it.
+void set_runs(DepthwiseRow& row) {
+  const int64_t pixels = row.pixels, runs = std::min(kBlockChannels / run_lanes(row.channels), pixels);
+  row.runs = runs == 3 ? 2 : runs;
+  row.pixels = ceil_div(pixels, row.runs);
+  for (int64_t run = 0; run < row.runs; ++run) {
+    row.run_windows[run] = std::min(run * row.pixels, pixels - row.pixels);
+    row.run_elements[run] = row.run_windows[run] * row.pixel_step;
+  }
 }
 
 }  // namespace
@@ -346,7 +363,7 @@ void depthwise_s8(const ConvShape& s, const int8_t* input, const IntegerFilters&
   const std::vector<int64_t> taps = scaled(tap_pixels(s), s.channels);
   const int64_t blocks = ceil_div(s.in_channels, kBlockChannels), pieces = ceil_div(s.out_w, kPixelChunk);
   const bool bytes = !filters.packed.empty() && !sums;
-  const bool shared = bytes && s.stride_w == 1 && s.channels == s.in_channels && pixels_share_block(s.in_channels);
+  const bool shared = bytes && pixels_share_block(s);
   const int64_t lines = depthwise_lines(s);
   const int64_t row_values = s.out_w * s.in_channels;
   parallel_for(s.out_h * pieces, std::max<int64_t>(1, 4096 / row_values), [&](int64_t first, int64_t last) {
@@ -355,32 +372,33 @@ void depthwise_s8(const ConvShape& s, const int8_t* input, const IntegerFilters&
     for (int64_t i = first; i < last; ++i) {
       const int64_t y = i / pieces, x = i % pieces * kPixelChunk;
       DepthwiseRow row{};
-      row.pixels = std::min(kPixelChunk, s.out_w - x);
+      const int64_t pixels = std::min(kPixelChunk, s.out_w - x);
       row.pixel_step = s.stride_w * s.channels;
       row.tap_offset = taps.data();
       row.taps = static_cast<int64_t>(taps.size());
       row.weight_step = s.in_channels;
       row.column_step = s.channels;
+      row.shared_columns = shares_columns(s) ? s.stride_w : 0;
       for (int64_t b = 0; b < blocks; ++b) {
         const int64_t channel = b * kBlockChannels;
         row.channels = std::min(kBlockChannels, s.in_channels - channel);
+        row.pixels = pixels;
+        row.runs = 1;
         const int8_t* from = input + (y * s.stride_h * s.in_w + x * s.stride_w) * s.channels + channel;
         RequantizeCall call;
-        const bool finishes = bytes && request && request(y * s.out_w + x, row.pixels, channel, row.channels, call) &&
+        const bool finishes = bytes && request && request(y * s.out_w + x, pixels, channel, row.channels, call) &&
                               call.block.residual == nullptr && (!shared || call.share_rows());
         row.finish = finishes ? &call.block : nullptr;
         if (shared) {
           depthwise_shared(kernels, row, from, filters.packed[0].bytes, accumulators, finishes ? &call : nullptr);
-        } else if (bytes && shares_columns(s)) {
-          const auto* packed = filters.packed[static_cast<size_t>(b * lines)].bytes;
-          kernels.depthwise_columns(row, s.stride_w, from, packed, accumulators);
         } else if (bytes) {
+          set_runs(row);
           kernels.depthwise_bytes(row, from, filters.packed[static_cast<size_t>(b * lines)].bytes, accumulators);
         } else {
           kernels.depthwise_s8(row, from, filters.wide.data() + channel, accumulators, sums ? window.data() : nullptr);
         }
         if (finishes) continue;
-        sink({y * s.out_w + x, row.pixels, channel, row.channels, accumulators, sums ? window.data() : nullptr});
+        sink({y * s.out_w + x, pixels, channel, row.channels, accumulators, sums ? window.data() : nullptr});
       }
     }
   });

@@ -4,6 +4,7 @@
 #include "kernels/npu/conv_half_loops.hpp"
 #include "kernels/npu/conv_half_slab.hpp"
 #include "kernels/npu/conv_integer_loops.hpp"
+#include "kernels/npu/depthwise_loops.hpp"
 #include "kernels/npu/winograd_loops.hpp"
 
 namespace openrknn::npu {
@@ -21,10 +22,8 @@ constexpr ConvKernels kTable = {
     .depthwise_s8 = depthwise_s8_row,
 #if defined(__AVX512VNNI__)
     .depthwise_bytes = depthwise_bytes_row,
-    .depthwise_columns = depthwise_columns_row,
 #else
     .depthwise_bytes = nullptr,
-    .depthwise_columns = nullptr,
 #endif
     .half_channels = kHalfChannels,
     .half = half_block,
