@@ -26,8 +26,8 @@ struct IntegerBlock {
   const int32_t* sums;
   const int32_t* factors;
   bool pairs;
-  // Where the loops can (ConvKernels::finishes): results instead of the output, from accumulators in registers. Not
-  // `wide`; its pixels and channels are the block's.
+  // Where the loops can (ConvKernels::finishes): results instead of the output, from accumulators in registers; its
+  // pixels and channels are the block's.
   const RequantizeBlock* finish;
 };
 
@@ -80,7 +80,7 @@ struct DepthwiseRow {
   int64_t runs;             // 1; or 2 or 4 of `pixels` windows each, of at most 32 or 16 channels, that share vectors
   int64_t run_windows[4];   // windows from the first one of all to the first one of each run; runs may overlap
   int64_t run_elements[4];  // the same in elements
-  const RequantizeBlock* finish;  // results instead of sums; no residual, not `wide`. nullptr: sums
+  const RequantizeBlock* finish;  // results instead of sums; no residual. nullptr: sums
 };
 
 constexpr int64_t kTapGroup = 4;

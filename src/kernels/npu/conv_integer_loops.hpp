@@ -15,18 +15,19 @@ constexpr int64_t kLaneBytes = int64_t{Ints::kLanes} * kGroupBytes;
 constexpr bool kFinishes = true;
 
 // Accumulators start with the bias where results follow.
-template <int kPanels>
+template <bool kFinish, int kPanels>
 inline void start_sums(const IntegerBlock& b, int64_t panel, Ints* start) {
 #pragma GCC unroll 4
   for (int k = 0; k < kPanels; ++k) {
     const int64_t channel = (panel + k) * Ints::kLanes;
-    const auto valid = lanes_of(b.out_channels, channel);
-    start[k] = b.finish == nullptr ? Ints::zero() : Ints{_mm512_maskz_loadu_epi32(valid, b.finish->bias + channel)};
+    start[k] = Ints::zero();
+    if constexpr (kFinish)
+      start[k].v = _mm512_maskz_loadu_epi32(lanes_of(b.out_channels, channel), b.finish->bias + channel);
   }
 }
 
 // Results of a tile, four vectors at a time: several pixels where there are fewer panels.
-template <bool kResidual, bool kAll, int kPixels, int kPanels>
+template <bool kResidual, bool kAll, bool kWide, int kPixels, int kPanels>
 inline void finish_tile(const RequantizeBlock& b, const Ints (*sum)[kPanels], int64_t pixel, int64_t channel) {
   constexpr int kStep = 4 / kPanels;
   const int64_t channels = kAll || b.channels - channel > kPanels * 16 ? kPanels * 16 : b.channels - channel;
@@ -47,7 +48,7 @@ inline void finish_tile(const RequantizeBlock& b, const Ints (*sum)[kPanels], in
       const int64_t row = pixel + at;
       y[v / kPanels] = b.y + row * b.y_stride + channel;
       const int8_t* residual = kResidual ? b.residual + row * b.residual_stride + channel + 16 * k : nullptr;
-      u[v] = requantize_vector<kResidual, kAll, false>(vectors, sum[at][k].v, factor[k],
+      u[v] = requantize_vector<kResidual, kAll, kWide>(vectors, sum[at][k].v, factor[k],
                                                        static_cast<__mmask16>(valid >> (16 * k)), residual);
       least = _mm512_min_epu16(least, u[v]);
     }
@@ -59,45 +60,45 @@ inline void finish_tile(const RequantizeBlock& b, const Ints (*sum)[kPanels], in
         sum[at][v % kPanels].store(sums + 16 * v);
       }
       for (int at = 0; at < kStep && p + at < kPixels; ++at)
-        requantize_doubtful<kResidual, false>(b, sums + at * 16 * kPanels, pixel + p + at, channel, channels);
+        requantize_doubtful<kResidual, kWide>(b, sums + at * 16 * kPanels, pixel + p + at, channel, channels);
       continue;
     }
     store_results<kAll, kPanels>(result_bytes(vectors, u), valid, y);
   }
 }
 
-template <int kPixels, int kPanels>
+template <bool kResidual, int kPixels, int kPanels>
 inline void finish_sums(const RequantizeBlock& b, const Ints (*sum)[kPanels], int64_t pixel, int64_t channel) {
   const bool all = b.channels - channel >= kPanels * 16;
-  if (b.residual != nullptr) {
-    all ? finish_tile<true, true, kPixels>(b, sum, pixel, channel)
-        : finish_tile<true, false, kPixels>(b, sum, pixel, channel);
+  if (b.wide) {
+    all ? finish_tile<kResidual, true, true, kPixels>(b, sum, pixel, channel)
+        : finish_tile<kResidual, false, true, kPixels>(b, sum, pixel, channel);
   } else {
-    all ? finish_tile<false, true, kPixels>(b, sum, pixel, channel)
-        : finish_tile<false, false, kPixels>(b, sum, pixel, channel);
+    all ? finish_tile<kResidual, true, false, kPixels>(b, sum, pixel, channel)
+        : finish_tile<kResidual, false, false, kPixels>(b, sum, pixel, channel);
   }
 }
 #else
 constexpr bool kFinishes = false;
 
-template <int kPanels>
+template <bool kFinish, int kPanels>
 inline void start_sums(const IntegerBlock&, int64_t, Ints* start) {
   for (int k = 0; k < kPanels; ++k) start[k] = Ints::zero();
 }
 
-template <int kPixels, int kPanels>
+template <bool kResidual, int kPixels, int kPanels>
 inline void finish_sums(const RequantizeBlock&, const Ints (*)[kPanels], int64_t, int64_t) {}
 #endif
 
-// kPixels windows times kPanels panels, accumulators in registers.
-template <int kPixels, int kPanels>
+// kPixels windows times kPanels panels, accumulators in registers; kFinish: results.
+template <bool kFinish, int kPixels, int kPanels>
 void integer_tile(const IntegerBlock& b, int64_t pixel, int64_t panel) {
   const uint8_t* window[kPixels];
   for (int p = 0; p < kPixels; ++p) window[p] = b.input + b.pixel_offset[pixel + p];
   const int64_t panel_bytes = b.taps * b.groups * kLaneBytes;
   const uint8_t* weights = b.weights + panel * panel_bytes;
   Ints sum[kPixels][kPanels], start[kPanels];
-  start_sums<kPanels>(b, panel, start);
+  start_sums<kFinish, kPanels>(b, panel, start);
   if (b.sums != nullptr && b.pairs) {
     Ints factor[kPanels];
 #pragma GCC unroll 4
@@ -139,7 +140,11 @@ void integer_tile(const IntegerBlock& b, int64_t pixel, int64_t panel) {
         sum[p][k] = sum[p][k] - window_sum.times(Ints::load(b.factors + (panel + k) * Ints::kLanes));
     }
   }
-  if (kFinishes && b.finish != nullptr) return finish_sums<kPixels>(*b.finish, sum, pixel, panel * Ints::kLanes);
+  if constexpr (kFinish) {
+    b.finish->residual == nullptr ? finish_sums<false, kPixels>(*b.finish, sum, pixel, panel * Ints::kLanes)
+                                  : finish_sums<true, kPixels>(*b.finish, sum, pixel, panel * Ints::kLanes);
+    return;
+  }
 #pragma GCC unroll 16
   for (int p = 0; p < kPixels; ++p) {
     int32_t* output = b.output + (pixel + p) * b.out_stride;
@@ -157,11 +162,11 @@ void integer_tile(const IntegerBlock& b, int64_t pixel, int64_t panel) {
 }
 
 // Whole tiles, then smaller ones for the rest.
-template <int kPixels, int kPanels>
+template <bool kFinish, int kPixels, int kPanels>
 void integer_tiles(const IntegerBlock& b, int64_t pixel, int64_t panel) {
-  for (; pixel + kPixels <= b.pixels; pixel += kPixels) integer_tile<kPixels, kPanels>(b, pixel, panel);
+  for (; pixel + kPixels <= b.pixels; pixel += kPixels) integer_tile<kFinish, kPixels, kPanels>(b, pixel, panel);
   if constexpr (kPixels > 1) {
-    if (pixel < b.pixels) integer_tiles<kPixels / 2, kPanels>(b, pixel, panel);
+    if (pixel < b.pixels) integer_tiles<kFinish, kPixels / 2, kPanels>(b, pixel, panel);
   }
 }
 
@@ -170,17 +175,26 @@ constexpr int kWidePanels = Ints::kLanes == 16 ? 4 : 2;
 constexpr int kWidePixels = Ints::kLanes == 16 ? 6 : 4;
 constexpr int kNarrowPixels = Ints::kLanes == 16 ? 12 : 8;
 
-void integer_block(const IntegerBlock& b) {
+template <bool kFinish>
+void integer_panels(const IntegerBlock& b) {
   const int64_t panels = (b.out_channels + Ints::kLanes - 1) / Ints::kLanes;
   int64_t panel = 0;
-  for (; panel + kWidePanels <= panels; panel += kWidePanels) integer_tiles<kWidePixels, kWidePanels>(b, 0, panel);
+  for (; panel + kWidePanels <= panels; panel += kWidePanels)
+    integer_tiles<kFinish, kWidePixels, kWidePanels>(b, 0, panel);
   if constexpr (kWidePanels == 4) {
     if (panel + 2 <= panels) {
-      integer_tiles<kNarrowPixels, 2>(b, 0, panel);
+      integer_tiles<kFinish, kNarrowPixels, 2>(b, 0, panel);
       panel += 2;
     }
   }
-  if (panel < panels) integer_tiles<kNarrowPixels, 1>(b, 0, panel);
+  if (panel < panels) integer_tiles<kFinish, kNarrowPixels, 1>(b, 0, panel);
+}
+
+void integer_block(const IntegerBlock& b) {
+  if constexpr (kFinishes) {
+    if (b.finish != nullptr) return integer_panels<true>(b);
+  }
+  integer_panels<false>(b);
 }
 
 // Pixels of 3 or 4 channels that lie together, 16 at a time; returns how many are done.

@@ -116,6 +116,11 @@ class DepthwiseOutput {
   }
 
   void finish(int64_t first, int64_t end) const {
+    row_.finish->wide ? finish_windows<true>(first, end) : finish_windows<false>(first, end);
+  }
+
+  template <bool kWide>
+  void finish_windows(int64_t first, int64_t end) const {
     const RequantizeBlock& b = *row_.finish;
     const RequantizeVectors vectors(b);
     const int64_t y_stride = b.y_stride;
@@ -129,11 +134,11 @@ class DepthwiseOutput {
 #pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) {
         const __m512i t = _mm512_add_epi32(_mm512_load_si512(sums + 16 * k), bias_[k]);
-        u[k] = requantize_vector<false, true, false>(vectors, t, _mm512_castsi512_ps(factor_[k]), 0xFFFF, nullptr);
+        u[k] = requantize_vector<false, true, kWide>(vectors, t, _mm512_castsi512_ps(factor_[k]), 0xFFFF, nullptr);
         least = _mm512_min_epu16(least, u[k]);
       }
       if (__builtin_expect(any_doubt(vectors, least), 0)) {
-        decide(window, sums);
+        decide<kWide>(window, sums);
         continue;
       }
       const __m512i bytes = result_bytes_of_parts(vectors, u);
@@ -149,6 +154,7 @@ class DepthwiseOutput {
   }
 
   // Windows with values that fp32 does not decide.
+  template <bool kWide>
   [[gnu::noinline]] void decide(int64_t window, const int32_t* sums) const {
     __m512i t[4], ordered[4];
     for (int k = 0; k < 4; ++k) t[k] = _mm512_add_epi32(_mm512_load_si512(sums + 16 * k), bias_[k]);
@@ -157,7 +163,7 @@ class DepthwiseOutput {
     for (int k = 0; k < 4; ++k) _mm512_store_si512(values + 16 * k, ordered[k]);
     for (int run = 0; run < kRuns; ++run) {
       const int64_t pixel = window + row_.run_windows[run];
-      requantize_doubtful<false, false>(*row_.finish, values + run * kLanes, pixel, 0, row_.channels);
+      requantize_doubtful<false, kWide>(*row_.finish, values + run * kLanes, pixel, 0, row_.channels);
     }
   }
 

@@ -126,7 +126,7 @@ class Requantizer {
   void run(int64_t pixels, int64_t channel, int64_t channels, const int32_t* acc, const int8_t* residual,
            int64_t residual_stride, int8_t* y, int64_t y_stride) const;
   // For kernels that have accumulators in registers: what they shall do with them, if usable() and simple().
-  bool simple() const { return stages_.table == nullptr && !wide_; }
+  bool simple() const { return stages_.table == nullptr; }
   void describe(int64_t pixels, int64_t channel, int64_t channels, const int8_t* residual, int64_t residual_stride,
                 int8_t* y, int64_t y_stride, RequantizeCall& call) const;
 
