@@ -50,8 +50,8 @@ static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
 }  // namespace
 
 const GemmKernels& gemm_kernels_avx2() {
-  static const GemmKernels table = {kRows,      kWidth,    kVectors,   tile,  taps, depth_rows,
-                                    pixel_tile, copy_line, copy_lines, clamp, scale};
+  static const GemmKernels table = {kRows,      kWidth,       kVectors,  tile,       taps,  depth_rows,
+                                    pixel_tile, channel_tile, copy_line, copy_lines, clamp, scale};
   return table;
 }
 

@@ -124,9 +124,18 @@ static void copy_lines_in_vectors(const float* from, int64_t from_pitch, int64_t
 }  // namespace
 
 const GemmKernels& gemm_kernels_avx512() {
-  static const GemmKernels table = {
-      kRows, kWidth, kVectors, tile, taps, depth_rows, pixel_tile, copy_line_in_vectors, copy_lines_in_vectors,
-      clamp, scale};
+  static const GemmKernels table = {kRows,
+                                    kWidth,
+                                    kVectors,
+                                    tile,
+                                    taps,
+                                    depth_rows,
+                                    pixel_tile,
+                                    channel_tile,
+                                    copy_line_in_vectors,
+                                    copy_lines_in_vectors,
+                                    clamp,
+                                    scale};
   return table;
 }
 

@@ -6,6 +6,25 @@
 
 namespace openrknn {
 
+// A tile of a convolution, channels x pixels: y[i * ldy + p] = clamp(bias[i] + sum over l, in order, of
+// w[l * channels + i] * x[offsets[l] + p] + residual[i * ldy + p]), 0 <= i < channels <= rows and
+// 0 <= p < n <= vectors * width; the bounds as in GemmKernels::clamp.
+struct ChannelTile {
+  int channels;
+  bool in_place;  // x ends with the last pixel; otherwise it is read in whole vectors
+  int64_t n, k;
+  const float* x;
+  const int64_t* offsets;
+  const float* w;
+  const float* bias;
+  const float* residual;  // may be null
+  float low, high;
+  float* y;
+  int64_t ldy;
+  // Not null, and in place: the pixels are left there too, row l at copy[l * vectors * width], in whole vectors.
+  float* copy;
+};
+
 struct GemmKernels {
   int rows;     // largest tile height
   int width;    // floats a vector
@@ -32,6 +51,8 @@ struct GemmKernels {
   // multiply-adds per element. `rows` floats of each row of c are written: those from `pixels` on hold anything.
   void (*pixel_tile)(int pixels, int vectors, int64_t k, const float* x, const int64_t* offsets, const float* w,
                      const float* bias, float* c, int64_t ldc);
+
+  void (*channel_tile)(const ChannelTile& tile);
 
   // to[i] = from[start + i * step], zeros outside of [0, extent); 0 <= i < count, step >= 1.
   void (*line)(const float* from, int64_t extent, int64_t start, int64_t step, int64_t count, float* to);

@@ -159,6 +159,57 @@ TEST(Gemm, ClampsAndScalesAreTheirFormulas) {
   });
 }
 
+// Any tile of channels and pixels; in place the pixels are left behind for the next tile, and nothing behind the last
+// pixel is read or written.
+TEST(Gemm, ChannelTilesAreBoundedChains) {
+  std::mt19937 rng(7);
+  for_machines([&](Isa, int) {
+    const GemmKernels& kernels = gemm_kernels();
+    const int64_t most = int64_t{kernels.vectors} * kernels.width;
+    for (int channels = 1; channels <= kernels.rows; ++channels) {
+      for (const int64_t n : {int64_t{1}, most / 3, most / 2 + 1, most - 1, most}) {
+        const int64_t k = 1 + static_cast<int64_t>(rng() % 9);
+        const bool residual = rng() % 2 != 0;
+        const std::vector<float> x = random_floats(rng, k * n);  // the last row ends with the allocation
+        const std::vector<float> w = random_floats(rng, k * channels), bias = random_floats(rng, channels);
+        const std::vector<float> other = random_floats(rng, channels * n);
+        std::vector<int64_t> offsets(static_cast<size_t>(k)), copied(static_cast<size_t>(k));
+        for (int64_t l = 0; l < k; ++l) {
+          offsets[static_cast<size_t>(l)] = l * n;
+          copied[static_cast<size_t>(l)] = l * most;
+        }
+        std::vector<float> copy(static_cast<size_t>(k * most)), y(static_cast<size_t>(channels * n) + 1, 7.0F);
+        std::vector<float> again = y;
+        ChannelTile tile{channels, true,        n,
+                         k,        x.data(),    offsets.data(),
+                         w.data(), bias.data(), residual ? other.data() : nullptr,
+                         -0.3F,    0.4F,        y.data(),
+                         n,        copy.data()};
+        kernels.channel_tile(tile);
+        tile.in_place = false;
+        tile.x = copy.data();
+        tile.offsets = copied.data();
+        tile.copy = nullptr;
+        tile.y = again.data();
+        kernels.channel_tile(tile);
+        for (int64_t i = 0; i < channels; ++i) {
+          for (int64_t p = 0; p < n; ++p) {
+            float sum = bias[static_cast<size_t>(i)];
+            for (int64_t l = 0; l < k; ++l) {
+              sum = std::fma(w[static_cast<size_t>(l * channels + i)], x[static_cast<size_t>(l * n + p)], sum);
+            }
+            if (residual) sum += other[static_cast<size_t>(i * n + p)];
+            const float expected = std::min(std::max(sum, -0.3F), 0.4F);
+            ASSERT_EQ(y[static_cast<size_t>(i * n + p)], expected) << channels << " " << n << " " << i << " " << p;
+          }
+        }
+        EXPECT_EQ(y.back(), 7.0F);
+        EXPECT_EQ(again, y);
+      }
+    }
+  });
+}
+
 TEST(Gemm, TapsAreOneChainPerElement) {
   std::mt19937 rng(9);
   const int64_t n = 77, padded = 128 + 16;

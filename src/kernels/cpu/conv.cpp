@@ -60,6 +60,8 @@ Status conv(const KernelArgs& args) {
   if (plan.output.elements() == 0) return {};
   if (is_planar_depthwise(plan)) {
     conv_depthwise(plan, operands);
+  } else if (is_by_channels(plan)) {
+    conv_by_channels(plan, operands);
   } else if (is_direct(plan, operands)) {
     conv_direct(plan, operands);
   } else {

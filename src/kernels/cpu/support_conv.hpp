@@ -36,6 +36,9 @@ void conv_by_gemm(const ConvPlan& plan, const ConvOperands& operands);
 // 1-D and 2-D convolutions whose output channels fill vectors, with packed weights and no patches.
 bool is_direct(const ConvPlan& plan, const ConvOperands& operands);
 void conv_direct(const ConvPlan& plan, const ConvOperands& operands);
+// The same with pixels in vectors: sums of few products over many pixels.
+bool is_by_channels(const ConvPlan& plan);
+void conv_by_channels(const ConvPlan& plan, const ConvOperands& operands);
 // One input channel per group, planes (1-D and 2-D only).
 bool is_planar_depthwise(const ConvPlan& plan);
 void conv_depthwise(const ConvPlan& plan, const ConvOperands& operands);

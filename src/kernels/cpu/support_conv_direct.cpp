@@ -17,16 +17,7 @@
 namespace openrknn::cpu {
 namespace {
 
-constexpr int64_t kBandFloats = 98304;  // copied input of a band: less than half of the second cache
-constexpr int64_t kBandPixels = 512;    // bounds the sums of a band
-constexpr int64_t kMostFloats = 1 << 24;
 constexpr int64_t kFewPixels = 64;  // fewer do not pay for weights packed at each call
-
-// At least n, and no two of many rows so far apart share few sets of the first cache.
-int64_t spread_pitch(int64_t n) {
-  const int64_t lines = ceil_div(n, 16);
-  return (lines | 1) * 16;
-}
 
 // Panels of 3 vectors, then of 2: a tile of one vector waits for its loads.
 class Panels {
@@ -82,20 +73,14 @@ class DirectConv {
         m_(plan.group_out()),
         k_(plan.group_in() * plan.taps()),
         panels_(kernels_, m_) {
-    const WindowAxis& h = planes_.h;
-    const WindowAxis& w = planes_.w;
-    const bool alone = plan.taps() == 1 && h.stride == 1 && w.stride == 1 && h.in == h.out && w.in == w.out &&
-                       h.pad_begin == 0 && w.pad_begin == 0;
-    if (alone) {
+    if (is_pointwise(plan)) {
       flatten();
     } else {
-      choose_band();
+      choose_band(planes_, plan.group_in());
     }
-    channel_floats_ = spread_pitch(planes_.floats());
+    channel_floats_ = channel_pitch(planes_);
     sums_pitch_ = spread_pitch(planes_.band * planes_.w.out + kernels_.rows);
-    for (int64_t c = 0; c < plan.group_in(); ++c) {
-      for (const ConvPlanes::Tap& tap : planes_.taps) offsets_.push_back(c * channel_floats_ + planes_.offset(tap));
-    }
+    offsets_ = tap_offsets(planes_, plan.group_in());
   }
 
   void run() {
@@ -117,15 +102,6 @@ class DirectConv {
   }
 
  private:
-  // Rows whose input fits the second cache, in equal bands.
-  void choose_band() {
-    const int64_t row = static_cast<int64_t>(planes_.phases.size()) * planes_.pitch * plan_.group_in();
-    const int64_t pixels = kBandPixels / planes_.w.out;
-    const int64_t rows = std::min(kBandFloats / row - planes_.extra_rows, pixels);
-    set_band(planes_, std::max<int64_t>(rows, std::min<int64_t>(4, pixels)));
-    set_band(planes_, ceil_div(planes_.h.out, planes_.bands));
-  }
-
   // One tap that moves nothing: pixels are cut into rows as suits the tiles, each a band of its own.
   void flatten() {
     const int64_t pixels = plan_.out_pixels();
@@ -237,13 +213,7 @@ bool is_direct(const ConvPlan& plan, const ConvOperands& operands) {
   if (m * (plan.taps() == 1 ? 10 : 14) < align_up(m, gemm_kernels_for(m).width) * 7) return false;
   if (operands.packed == nullptr && pixels < kFewPixels) return false;
   const bool wide = plan.taps() == 1 ? pixels >= 4 : axes[2].out >= 4;
-  if (!wide || axes[2].out > kBandPixels || axes[1].span() > 255 || axes[2].span() > 255 || plan.taps() > 1024)
-    return false;
-  // The least band fits the scratch in reason; others go the general way.
-  const int64_t rows = 4 + (axes[1].span() - 1) / axes[1].stride;
-  const int64_t pitch = axes[2].out + (axes[2].span() - 1) / axes[2].stride;
-  // One tap alone is cut into rows of at least kFewPixels.
-  return plan.group_in() <= kMostFloats / std::max(rows * pitch * plan.taps(), 2 * kFewPixels);
+  return wide && fits_band(plan);
 }
 
 void conv_direct(const ConvPlan& plan, const ConvOperands& operands) { DirectConv(plan, operands).run(); }

@@ -36,6 +36,41 @@ void set_band(ConvPlanes& planes, int64_t rows) {
   planes.bands = ceil_div(planes.h.out, planes.band);
 }
 
+void choose_band(ConvPlanes& planes, int64_t channels) {
+  const int64_t row = static_cast<int64_t>(planes.phases.size()) * planes.pitch * channels;
+  const int64_t pixels = kBandPixels / planes.w.out;
+  const int64_t rows = std::min(kBandFloats / row - planes.extra_rows, pixels);
+  set_band(planes, std::max<int64_t>(rows, std::min<int64_t>(4, pixels)));
+  set_band(planes, ceil_div(planes.h.out, planes.bands));
+}
+
+bool fits_band(const ConvPlan& plan) {
+  constexpr int64_t kMostFloats = 1 << 24;
+  constexpr int64_t kLeastRow = 64;  // one tap alone is cut into rows of at least so many
+  const std::vector<WindowAxis> axes = three_axes(plan.axes);
+  if (axes[2].out > kBandPixels || axes[1].span() > 255 || axes[2].span() > 255 || plan.taps() > 1024) return false;
+  const int64_t rows = 4 + (axes[1].span() - 1) / axes[1].stride;
+  const int64_t pitch = axes[2].out + (axes[2].span() - 1) / axes[2].stride;
+  return plan.group_in() <= kMostFloats / std::max(rows * pitch * plan.taps(), 2 * kLeastRow);
+}
+
+bool is_pointwise(const ConvPlan& plan) {
+  return plan.taps() == 1 && std::all_of(plan.axes.begin(), plan.axes.end(), [](const WindowAxis& a) {
+           return a.stride == 1 && a.in == a.out && a.pad_begin == 0;
+         });
+}
+
+int64_t spread_pitch(int64_t n) { return (ceil_div(n, 16) | 1) * 16; }
+
+std::vector<int64_t> tap_offsets(const ConvPlanes& planes, int64_t channels) {
+  std::vector<int64_t> offsets;
+  offsets.reserve(static_cast<size_t>(channels) * planes.taps.size());
+  for (int64_t c = 0; c < channels; ++c) {
+    for (const ConvPlanes::Tap& tap : planes.taps) offsets.push_back(c * channel_pitch(planes) + planes.offset(tap));
+  }
+  return offsets;
+}
+
 void copy_rows(const GemmKernels& kernels, const WindowAxis& h, const WindowAxis& w, const float* plane,
                const PlaneRows& rows, float* to, int64_t to_pitch) {
   const auto zeros = [&](int64_t begin, int64_t end) {

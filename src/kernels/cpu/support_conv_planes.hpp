@@ -48,4 +48,20 @@ bool is_planar(const ConvPlan& plan);
 ConvPlanes conv_planes(const ConvPlan& plan);
 void set_band(ConvPlanes& planes, int64_t rows);
 
+constexpr int64_t kBandFloats = 98304;  // copied input of a band: less than half of the second cache
+constexpr int64_t kBandPixels = 512;    // bounds the sums of a band
+// Bands of equal heights of rows whose input, of `channels` channels, fits the second cache.
+void choose_band(ConvPlanes& planes, int64_t channels);
+// The least band fits the scratch in reason; others go the general way.
+bool fits_band(const ConvPlan& plan);
+
+// One tap that moves nothing: output pixels are input pixels.
+bool is_pointwise(const ConvPlan& plan);
+
+// At least n, and no two of many rows so far apart share few sets of the first cache.
+int64_t spread_pitch(int64_t n);
+// Floats from one input channel of a band to the next, and the offset of each tap of each channel.
+inline int64_t channel_pitch(const ConvPlanes& planes) { return spread_pitch(planes.floats()); }
+std::vector<int64_t> tap_offsets(const ConvPlanes& planes, int64_t channels);
+
 }  // namespace openrknn::cpu

@@ -1,0 +1,243 @@
+// Convolutions with output channels as rows and pixels as columns of register tiles.
+//
+// Weights lie in groups of up to `rows` channels, [group][k][channels of the group], of nearly equal sizes;
+// k = (input channel, tap) in ascending order, which is the order of the sums. Vectors hold neighbouring pixels, so
+// sums need no turning: residual, bounds and the store come straight from registers. That suits sums of few products
+// and many pixels; with few pixels vectors would be empty.
+//
+// One tap that moves nothing reads the input in place: the first group of a block of pixels leaves them one behind
+// another for the other groups, on the way. Otherwise a band of rows is copied with its padding
+// (support_conv_planes.hpp).
+#include <algorithm>
+#include <limits>
+
+#include "base/checked.hpp"
+#include "base/parallel.hpp"
+#include "kernels/cpu/support_conv.hpp"
+#include "kernels/cpu/support_conv_planes.hpp"
+#include "kernels/gemm.hpp"
+
+namespace openrknn::cpu {
+namespace {
+
+constexpr int64_t kBlockFloats = 65536;  // pixels of a block that groups share: a quarter of the second cache
+constexpr int64_t kBlockTiles = 10;
+constexpr int64_t kMostProducts = 4096;  // of a sum: bounds the scratch
+constexpr int64_t kFewProducts = 160;    // more of them hide the turning of sums, and bands are cut less evenly by rows
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// A group's channels.
+struct Rows {
+  int64_t first, count;
+};
+
+class ChannelConv {
+ public:
+  ChannelConv(const ConvPlan& plan, const ConvOperands& operands)
+      : plan_(plan),
+        operands_(operands),
+        flat_(is_pointwise(plan)),
+        planes_(conv_planes(plan)),
+        kernels_(gemm_kernels()),
+        m_(plan.group_out()),
+        k_(plan.group_in() * plan.taps()),
+        groups_(ceil_div(m_, kernels_.rows)),
+        tile_(int64_t{kernels_.vectors} * kernels_.width) {
+    if (flat_) {
+      tiles_ = std::clamp<int64_t>(kBlockFloats / (k_ * tile_), 1, kBlockTiles);
+      bands_ = ceil_div(plan.out_pixels(), tiles_ * tile_);
+      for (int64_t l = 0; l < k_; ++l) {
+        offsets_.push_back(l * plan.in_pixels());
+        copied_.push_back(l * tile_);
+      }
+    } else {
+      choose_band(planes_, plan.group_in());
+      bands_ = planes_.bands;
+      offsets_ = tap_offsets(planes_, plan.group_in());
+    }
+    const Activation kind = operands.fusion.activation.kind;
+    bounded_ = kind == Activation::kNone || kind == Activation::kRelu || kind == Activation::kClip;
+    low_ = kind == Activation::kRelu ? 0.0F : kind == Activation::kClip ? operands.fusion.activation.min : -kInf;
+    high_ = kind == Activation::kClip ? operands.fusion.activation.max : kInf;
+  }
+
+  void run() {
+    const float* weights = packed_weights();
+    const int64_t bands = plan_.batch * plan_.groups * bands_;
+    const int64_t threads = thread_count();
+    // Parts of a band copy its input once more: only when there are few bands.
+    const int64_t parts = threads == 1 || bands >= 2 * threads ? 1 : std::min(groups_, ceil_div(2 * threads, bands));
+    parallel_for(bands * parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t part = task % parts;
+        const int64_t band = task / parts;
+        const Rows groups{part * groups_ / parts, (part + 1) * groups_ / parts - part * groups_ / parts};
+        if (flat_) {
+          run_block(weights, band / bands_, band % bands_, groups);
+        } else {
+          run_band(weights, band / bands_, band % bands_, groups);
+        }
+      }
+    });
+  }
+
+ private:
+  Rows rows(int64_t group) const {
+    const int64_t first = group * m_ / groups_;
+    return {first, (group + 1) * m_ / groups_ - first};
+  }
+
+  void pack(float* to) const {
+    for (int64_t task = 0; task < plan_.groups * groups_; ++task) {
+      const Rows r = rows(task % groups_);
+      const float* from = operands_.w + (task / groups_ * m_ + r.first) * k_;
+      for (int64_t l = 0; l < k_; ++l) {
+        for (int64_t i = 0; i < r.count; ++i) *to++ = from[i * k_ + l];
+      }
+    }
+  }
+
+  const float* packed_weights() {
+    const auto floats = static_cast<size_t>(plan_.out_channels * k_);
+    const int64_t layout = -kernels_.rows;
+    PackedWeights* packed = operands_.packed;
+    if (packed != nullptr) {
+      std::call_once(packed->once, [&] {
+        packed->floats.resize(floats);
+        pack(packed->floats.data());
+        packed->layout = layout;
+      });
+      if (packed->layout == layout && packed->floats.size() == floats) return packed->floats.data();
+    }
+    own_.resize(floats);
+    pack(own_.data());
+    return own_.data();
+  }
+
+  // What the tiles of a group have in common; `pixel` is the first of a block or band.
+  ChannelTile tile_of(const float* weights, int64_t problem, const Rows& r, int64_t pixel) const {
+    static constexpr float kZeros[8] = {};
+    const int64_t channel = problem % plan_.groups * m_ + r.first;
+    const int64_t at = (problem * m_ + r.first) * plan_.out_pixels() + pixel;
+    ChannelTile tile{};
+    tile.channels = static_cast<int>(r.count);
+    tile.k = k_;
+    tile.offsets = offsets_.data();
+    tile.w = weights + channel * k_;
+    tile.bias = operands_.bias != nullptr ? operands_.bias + channel : kZeros;
+    tile.residual = operands_.fusion.residual != nullptr ? operands_.fusion.residual + at : nullptr;
+    tile.low = low_;
+    tile.high = high_;
+    tile.y = operands_.y + at;
+    tile.ldy = plan_.out_pixels();
+    return tile;
+  }
+
+  // Activations beyond bounds, while the results of the group are in the first cache.
+  void finish(int64_t problem, const Rows& r, int64_t pixel, int64_t count) const {
+    if (bounded_) return;
+    ConvFusion rest = operands_.fusion;
+    rest.residual = nullptr;
+    for (int64_t i = 0; i < r.count; ++i) {
+      const int64_t offset = (problem * m_ + r.first + i) * plan_.out_pixels() + pixel;
+      rest.apply(problem % plan_.groups * m_ + r.first + i, offset, count, operands_.y + offset);
+    }
+  }
+
+  float* scratch(int64_t floats) const {
+    thread_local std::vector<float> buffer;
+    if (static_cast<int64_t>(buffer.size()) < floats + 16) buffer.resize(static_cast<size_t>(floats + 16));
+    return buffer.data() + (64 - reinterpret_cast<uintptr_t>(buffer.data()) % 64) % 64 / sizeof(float);
+  }
+
+  void run_block(const float* weights, int64_t problem, int64_t block, const Rows& groups) const {
+    float* copies = scratch(tiles_ * tile_ * k_);
+    const int64_t first = block * tiles_ * tile_;
+    const int64_t count = std::min(tiles_ * tile_, plan_.out_pixels() - first);
+    for (int64_t g = groups.first; g < groups.first + groups.count; ++g) {
+      const Rows r = rows(g);
+      ChannelTile tile = tile_of(weights, problem, r, first);
+      tile.in_place = g == groups.first;
+      if (!tile.in_place) tile.offsets = copied_.data();
+      const float* x = operands_.x + problem * plan_.group_in() * plan_.in_pixels() + first;
+      float* copy = copies;
+      for (int64_t left = count; left > 0; left -= tile.n, copy += tile_ * k_) {
+        tile.n = next_tile(left);
+        tile.x = tile.in_place ? x + (count - left) : copy;
+        tile.copy = groups.count > 1 ? copy : nullptr;
+        kernels_.channel_tile(tile);
+        advance(tile, tile.n);
+      }
+      finish(problem, r, first, count);
+    }
+  }
+
+  void run_band(const float* weights, int64_t problem, int64_t band, const Rows& groups) const {
+    const int64_t pitch = channel_pitch(planes_);
+    float* input = scratch(plan_.group_in() * pitch + tile_);
+    const int64_t first = band * planes_.band;
+    const int64_t count = std::min(planes_.band, planes_.h.out - first);
+    const float* x = operands_.x + problem * plan_.group_in() * plan_.in_pixels();
+    for (int64_t c = 0; c < plan_.group_in(); ++c) {
+      planes_.copy(kernels_, x + c * plan_.in_pixels(), first, count, input + c * pitch);
+    }
+    for (int64_t g = groups.first; g < groups.first + groups.count; ++g) {
+      const Rows r = rows(g);
+      ChannelTile tile = tile_of(weights, problem, r, first * planes_.w.out);
+      for (int64_t row = 0; row < count; ++row) {
+        tile.x = input + row * planes_.pitch;
+        for (int64_t left = planes_.w.out; left > 0; left -= tile.n) {
+          tile.n = next_tile(left);
+          kernels_.channel_tile(tile);
+          tile.x += tile.n;
+          advance(tile, tile.n);
+        }
+      }
+      finish(problem, r, first * planes_.w.out, count * planes_.w.out);
+    }
+  }
+
+  // Tiles of nearly equal widths: narrow ones wait for the latency of their sums.
+  int64_t next_tile(int64_t pixels) const {
+    const int64_t vectors = ceil_div(pixels, kernels_.width);
+    return std::min(pixels, ceil_div(vectors, ceil_div(vectors, kernels_.vectors)) * kernels_.width);
+  }
+
+  static void advance(ChannelTile& tile, int64_t pixels) {
+    tile.y += pixels;
+    if (tile.residual != nullptr) tile.residual += pixels;
+  }
+
+  const ConvPlan& plan_;
+  const ConvOperands& operands_;
+  const bool flat_;
+  ConvPlanes planes_;
+  const GemmKernels& kernels_;
+  const int64_t m_, k_, groups_;
+  const int64_t tile_;  // pixels
+  int64_t tiles_ = 1;   // of a block
+  int64_t bands_ = 1;   // or blocks
+  std::vector<int64_t> offsets_, copied_;
+  bool bounded_ = true;
+  float low_ = -kInf, high_ = kInf;
+  std::vector<float> own_;
+};
+
+}  // namespace
+
+bool is_by_channels(const ConvPlan& plan) {
+  const int64_t k = plan.group_in() * plan.taps();
+  if (!is_planar(plan) || k > kMostProducts) return false;
+  const bool flat = is_pointwise(plan);
+  if (!flat && (k > kFewProducts || !fits_band(plan))) return false;
+  // Vectors may be an eighth emptier than those of channels: sums that need no turning make up for it.
+  const int64_t n = flat ? plan.out_pixels() : plan.axes.back().out;
+  const int64_t m = plan.group_out();
+  const int64_t pixel_lanes = align_up(n, gemm_kernels().width);
+  const int64_t channel_lanes = align_up(m, gemm_kernels_for(m).width);
+  return n * channel_lanes * 8 >= m * pixel_lanes * 7;
+}
+
+void conv_by_channels(const ConvPlan& plan, const ConvOperands& operands) { ChannelConv(plan, operands).run(); }
+
+}  // namespace openrknn::cpu
