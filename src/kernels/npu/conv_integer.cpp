@@ -173,10 +173,11 @@ std::vector<int32_t> sum_windows(const ConvShape& s, const ConvKernels& kernels,
 
 int64_t depthwise_lines(const ConvShape& s) { return 1 + kTapGroup * (2 * ceil_div(taps_of(s), kTapGroup) + 1); }
 
-// Few channels leave lanes of a block empty; where they divide it, neighbouring pixels that lie together can fill it.
+// Few channels leave lanes of a block empty; where they divide it, neighbouring pixels can fill it if they lie
+// together. With more channels, runs of windows fill it as well, and share columns.
 bool pixels_share_block(const ConvShape& s) {
-  constexpr int64_t kFew = 8;  // more: runs of windows fill it as well, and share columns
-  return s.stride_w == 1 && s.channels == s.in_channels && s.in_channels <= kFew && kBlockChannels % s.in_channels == 0;
+  constexpr int64_t kFew = 8;
+  return s.stride_w == 1 && s.in_channels <= kFew && kBlockChannels % s.in_channels == 0;
 }
 
 // Lanes of a run of windows of `channels` channels (DepthwiseRow::runs).
@@ -363,7 +364,7 @@ void depthwise_s8(const ConvShape& s, const int8_t* input, const IntegerFilters&
   const std::vector<int64_t> taps = scaled(tap_pixels(s), s.channels);
   const int64_t blocks = ceil_div(s.in_channels, kBlockChannels), pieces = ceil_div(s.out_w, kPixelChunk);
   const bool bytes = !filters.packed.empty() && !sums;
-  const bool shared = bytes && pixels_share_block(s);
+  const bool shared = bytes && pixels_share_block(s) && s.channels == s.in_channels;
   const int64_t lines = depthwise_lines(s);
   const int64_t row_values = s.out_w * s.in_channels;
   parallel_for(s.out_h * pieces, std::max<int64_t>(1, 4096 / row_values), [&](int64_t first, int64_t last) {
