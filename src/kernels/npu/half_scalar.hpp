@@ -23,7 +23,9 @@ namespace {
 [[maybe_unused]] inline float half_to_float_scalar(uint16_t h) {
   const uint32_t sign = static_cast<uint32_t>(h & 0x8000U) << 16;
   const uint32_t magnitude = h & 0x7FFFU;
-  if (magnitude >= 0x7C00U) return float_of_bits(sign | 0x7F800000U | ((magnitude & 0x3FFU) << 13));
+  if (magnitude >= 0x7C00U) {  // a NaN keeps its payload and becomes quiet, as processors convert it
+    return float_of_bits(sign | 0x7F800000U | ((magnitude & 0x3FFU) << 13) | (magnitude > 0x7C00U ? 0x400000U : 0U));
+  }
   if (magnitude >= 0x400U) return float_of_bits(sign | ((magnitude << 13) + (112U << 23)));
   const float value = static_cast<float>(magnitude) * 0x1p-24F;
   return sign != 0 ? -value : value;
