@@ -2,21 +2,25 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
-#include <random>
 #include <vector>
 
 #include "base/parallel.hpp"
-#include "kernels/gemm_kernels.hpp"
 #include "kernels/isa.hpp"
+#include "kernels/property.hpp"
 
 namespace openrknn {
 namespace {
 
-std::vector<float> random_floats(std::mt19937& rng, int64_t n) {
+using testing::Cases;
+using testing::one_in;
+using testing::pick;
+using testing::Property;
+using testing::Rng;
+using testing::same_values;
+
+std::vector<float> random_floats(Rng& rng, int64_t n) {
   std::vector<float> v(static_cast<size_t>(n));
   for (float& x : v) x = static_cast<float>(static_cast<int32_t>(rng())) * 0x1p-31F;
   return v;
@@ -50,6 +54,14 @@ std::vector<float> chains(int64_t m, int64_t n, int64_t k, const std::vector<flo
   return c;
 }
 
+std::vector<std::string> supported_names() {
+  std::vector<std::string> names;
+  for (const Isa set : kEveryIsa) {
+    if (isa_supported(set)) names.emplace_back(isa_name(set));
+  }
+  return names;
+}
+
 // Runs `body` for every instruction set of the machine and some numbers of threads.
 template <typename Body>
 void for_machines(const Body& body) {
@@ -66,15 +78,17 @@ void for_machines(const Body& body) {
   set_thread_count(0);
 }
 
+const Property kGemm({"gemm"}, 40);
 TEST(Gemm, EveryElementIsOneChainOnEveryInstructionSet) {
-  std::mt19937 rng(7);
-  for (int round = 0; round < 24; ++round) {
-    const int64_t m = 1 + static_cast<int64_t>(rng() % 50);
-    const int64_t n = 1 + static_cast<int64_t>(rng() % 200);
-    const int64_t k = static_cast<int64_t>(rng() % 700);
+  for (Cases cases(kGemm, supported_names()); cases.next();) {
+    Rng& rng = cases.rng();
+    // Now and then more than a block.
+    const bool large = one_in(rng, 30);
+    const int64_t m = pick(rng, 1, large ? 50 : 20), n = pick(rng, 1, large ? 200 : 60);
+    const int64_t k = pick(rng, 0, large ? 700 : 12);
     const auto a = random_floats(rng, m * k);
     const auto b = random_floats(rng, k * n);
-    const auto bias = round % 3 == 0 ? std::vector<float>{} : random_floats(rng, m);
+    const auto bias = one_in(rng, 3) ? std::vector<float>{} : random_floats(rng, m);
     const auto expected = chains(m, n, k, a, b, bias);
     const MatrixRows rows(b.data(), n);
     for_machines([&](Isa set, int threads) {
@@ -90,7 +104,7 @@ TEST(Gemm, EveryElementIsOneChainOnEveryInstructionSet) {
         problem.ldc = n;
         problem.bias = bias.empty() ? nullptr : bias.data();
         gemm(1, m, n, k, [&](int64_t) { return problem; });
-        ASSERT_EQ(0, std::memcmp(c.data(), expected.data(), c.size() * sizeof(float)))
+        ASSERT_TRUE(same_values(c, expected))
             << isa_name(set) << ", " << threads << " threads, " << m << " x " << n << " x " << k;
       }
     });
@@ -98,7 +112,7 @@ TEST(Gemm, EveryElementIsOneChainOnEveryInstructionSet) {
 }
 
 TEST(Gemm, LargeProductsAreCutIntoBlocksWithoutTrace) {
-  std::mt19937 rng(8);
+  Rng rng(8);
   const int64_t m = 130, n = 1500, k = 520;
   const auto a = random_floats(rng, m * k);
   const auto b = random_floats(rng, k * n);
@@ -128,104 +142,6 @@ TEST(Gemm, EpilogueSeesEveryElementOnceAndFinished) {
           for (int64_t j = 0; j < count; ++j) row[j] = -row[j];
         });
     for (const float v : c) ASSERT_EQ(v, -300.0F);
-  });
-}
-
-TEST(Gemm, ClampsAndScalesAreTheirFormulas) {
-  std::mt19937 rng(10);
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  for_machines([&](Isa set, int) {
-    for (int64_t n = 1; n < 70; n += 3) {
-      std::vector<float> from = random_floats(rng, n);
-      const std::vector<float> residual = random_floats(rng, n);
-      from[static_cast<size_t>(n / 2)] = n % 2 == 0 ? nan : -0.0F;
-      std::vector<float> clamped(from.size()), added(from.size()), scaled(from.size() + 1, 7.0F);
-      gemm_kernels().clamp(n, from.data(), nullptr, 0.0F, 0.25F, clamped.data());
-      gemm_kernels().clamp(n, from.data(), residual.data(), 0.5F, -0.5F, added.data());
-      gemm_kernels().scale(n, from.data(), 1.0 / 3, 0.1, scaled.data());
-      for (size_t i = 0; i < from.size(); ++i) {
-        const auto bits = [](float x) { return std::bit_cast<uint32_t>(x); };
-        const float x = from[i];
-        const float raised = x < 0.0F ? 0.0F : x;
-        ASSERT_EQ(bits(clamped[i]), bits(raised > 0.25F ? 0.25F : raised)) << isa_name(set) << " " << n;
-        // The bounds cross: the upper one wins for every number.
-        const float sum = x + residual[i];
-        ASSERT_TRUE(sum != sum ? added[i] != added[i] : added[i] == -0.5F) << isa_name(set) << " " << n;
-        const auto wide = static_cast<float>(static_cast<double>(x) * (1.0 / 3) + 0.1);
-        ASSERT_TRUE(x != x ? scaled[i] != scaled[i] : bits(scaled[i]) == bits(wide)) << isa_name(set) << " " << n;
-      }
-      ASSERT_EQ(scaled.back(), 7.0F);
-    }
-  });
-}
-
-// Any tile of channels and pixels; in place the pixels are left behind for the next tile, and nothing behind the last
-// pixel is read or written.
-TEST(Gemm, ChannelTilesAreBoundedChains) {
-  std::mt19937 rng(7);
-  for_machines([&](Isa, int) {
-    const GemmKernels& kernels = gemm_kernels();
-    const int64_t most = int64_t{kernels.vectors} * kernels.width;
-    for (int channels = 1; channels <= kernels.rows; ++channels) {
-      for (const int64_t n : {int64_t{1}, most / 3, most / 2 + 1, most - 1, most}) {
-        const int64_t k = 1 + static_cast<int64_t>(rng() % 9);
-        const bool residual = rng() % 2 != 0;
-        const std::vector<float> x = random_floats(rng, k * n);  // the last row ends with the allocation
-        const std::vector<float> w = random_floats(rng, k * channels), bias = random_floats(rng, channels);
-        const std::vector<float> other = random_floats(rng, channels * n);
-        std::vector<int64_t> offsets(static_cast<size_t>(k)), copied(static_cast<size_t>(k));
-        for (int64_t l = 0; l < k; ++l) {
-          offsets[static_cast<size_t>(l)] = l * n;
-          copied[static_cast<size_t>(l)] = l * most;
-        }
-        std::vector<float> copy(static_cast<size_t>(k * most)), y(static_cast<size_t>(channels * n) + 1, 7.0F);
-        std::vector<float> again = y;
-        ChannelTile tile{channels, true,        n,
-                         k,        x.data(),    offsets.data(),
-                         w.data(), bias.data(), residual ? other.data() : nullptr,
-                         -0.3F,    0.4F,        y.data(),
-                         n,        copy.data()};
-        kernels.channel_tile(tile);
-        tile.in_place = false;
-        tile.x = copy.data();
-        tile.offsets = copied.data();
-        tile.copy = nullptr;
-        tile.y = again.data();
-        kernels.channel_tile(tile);
-        for (int64_t i = 0; i < channels; ++i) {
-          for (int64_t p = 0; p < n; ++p) {
-            float sum = bias[static_cast<size_t>(i)];
-            for (int64_t l = 0; l < k; ++l) {
-              sum = std::fma(w[static_cast<size_t>(l * channels + i)], x[static_cast<size_t>(l * n + p)], sum);
-            }
-            if (residual) sum += other[static_cast<size_t>(i * n + p)];
-            const float expected = std::min(std::max(sum, -0.3F), 0.4F);
-            ASSERT_EQ(y[static_cast<size_t>(i * n + p)], expected) << channels << " " << n << " " << i << " " << p;
-          }
-        }
-        EXPECT_EQ(y.back(), 7.0F);
-        EXPECT_EQ(again, y);
-      }
-    }
-  });
-}
-
-TEST(Gemm, TapsAreOneChainPerElement) {
-  std::mt19937 rng(9);
-  const int64_t n = 77, padded = 128 + 16;
-  std::vector<std::vector<float>> lines;
-  std::vector<const float*> inputs;
-  for (int t = 0; t < 9; ++t) lines.push_back(random_floats(rng, padded));
-  for (const auto& line : lines) inputs.push_back(line.data() + inputs.size());
-  const auto weights = random_floats(rng, 9);
-  for_machines([&](Isa set, int) {
-    std::vector<float> out(static_cast<size_t>(padded));
-    gemm_kernels().taps(n, 9, inputs.data(), weights.data(), 0.25F, out.data());
-    for (int64_t x = 0; x < n; ++x) {
-      float sum = 0.25F;
-      for (size_t t = 0; t < 9; ++t) sum = std::fma(weights[t], inputs[t][x], sum);
-      ASSERT_EQ(out[static_cast<size_t>(x)], sum) << isa_name(set);
-    }
   });
 }
 

@@ -1,8 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
-#include <random>
 #include <vector>
 
 #include "base/parallel.hpp"
@@ -10,31 +11,48 @@
 #include "kernels/npu/conv_reference.hpp"
 #include "kernels/npu_exact.hpp"
 #include "kernels/npu_loops.hpp"
+#include "kernels/property.hpp"
 
 namespace openrknn::npu {
 namespace {
 
+using openrknn::testing::any_extent;
 using openrknn::testing::any_finite_half;
+using openrknn::testing::Cases;
 using openrknn::testing::Dyadic;
 using openrknn::testing::exact_group;
+using openrknn::testing::fill;
 using openrknn::testing::half_value;
+using openrknn::testing::one_in;
+using openrknn::testing::pick;
+using openrknn::testing::Property;
+using openrknn::testing::Rng;
+using openrknn::testing::same_values;
+using testing::Loops;
+using testing::names_of;
+using testing::supported_loops;
+using testing::UseLoops;
 
-using NpuConvLoops = testing::NpuLoops;
-using testing::pick;
-INSTANTIATE_TEST_SUITE_P(Every, NpuConvLoops, testing::all_loops(), testing::loops_name);
-
-ConvShape random_shape(std::mt19937& rng, bool depthwise) {
+// Any, with about so many products at most.
+ConvShape random_shape(Rng& rng, bool depthwise, int64_t most_products) {
   ConvShape s{};
-  s.kernel_h = pick(rng, 1, 4), s.kernel_w = pick(rng, 1, 4);
+  const bool three = one_in(rng, 3);
+  s.kernel_h = three ? 3 : pick(rng, 1, 4), s.kernel_w = three ? 3 : pick(rng, 1, 4);
   s.stride_h = pick(rng, 1, 3), s.stride_w = pick(rng, 1, 3);
   s.dilation_h = pick(rng, 1, 2), s.dilation_w = pick(rng, 1, 2);
-  s.out_h = pick(rng, 1, 6), s.out_w = pick(rng, 1, 20);
+  s.in_channels = std::max<int64_t>(1, any_extent(rng, 100));
+  s.out_channels = depthwise ? 1 : std::max<int64_t>(1, any_extent(rng, 70));
+  s.out_h = pick(rng, 1, 4), s.out_w = pick(rng, 1, 20);
+  for (int64_t* extent : {&s.out_channels, &s.out_h, &s.out_w, &s.in_channels}) {
+    const int64_t products = s.kernel_h * s.kernel_w * s.in_channels * s.out_channels * s.out_h * s.out_w;
+    if (products > most_products)
+      *extent = std::max<int64_t>(1, std::min(*extent, *extent * most_products / products + pick(rng, 0, 1)));
+  }
   s.in_h = (s.out_h - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h + 1 + pick(rng, 0, 2);
   s.in_w = (s.out_w - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1 + pick(rng, 0, 2);
-  s.in_channels = pick(rng, 1, 100);
-  s.channels = s.in_channels + pick(rng, 0, 17);
-  if (rng() % 5 == 0) s.channels = s.in_channels = pick(rng, 1, 4);  // first layers: pixels lie together
-  s.out_channels = depthwise ? s.in_channels : pick(rng, 1, 70);
+  s.channels = s.in_channels + (one_in(rng, 2) ? pick(rng, 0, 17) : 0);
+  if (one_in(rng, 5)) s.channels = s.in_channels = pick(rng, 1, 4);  // first layers: pixels lie together
+  if (depthwise) s.out_channels = s.in_channels;
   return s;
 }
 
@@ -44,10 +62,9 @@ T at(const ConvShape& s, const std::vector<T>& x, int64_t oh, int64_t ow, int64_
   return x[static_cast<size_t>((y * s.in_w + column) * s.channels + c)];
 }
 
-std::vector<int8_t> random_bytes(std::mt19937& rng, int64_t n) {
+std::vector<int8_t> random_bytes(Rng& rng, int64_t n) {
   std::vector<int8_t> v(static_cast<size_t>(n));
-  const bool rails = rng() % 4 == 0;  // the extremes: largest products
-  for (int8_t& x : v) x = rails ? static_cast<int8_t>(rng() % 2 ? -128 : 127) : static_cast<int8_t>(rng());
+  fill(rng, v);
   return v;
 }
 
@@ -66,89 +83,159 @@ std::vector<int32_t> folded(const ConvShape& s, const std::vector<int8_t>& x, co
   return y;
 }
 
-std::vector<int32_t> random_zeros(std::mt19937& rng, int64_t n) {
+constexpr auto kRunConv = [](auto&&... a) { conv_s8(std::forward<decltype(a)>(a)...); };
+constexpr auto kRunDepthwise = [](auto&&... a) { depthwise_s8(std::forward<decltype(a)>(a)...); };
+
+std::vector<int32_t> random_zeros(Rng& rng, int64_t n) {
   std::vector<int32_t> zero(static_cast<size_t>(n));
-  const int64_t reach = rng() % 2 == 0 ? 60 : 128;
-  const bool rails = rng() % 4 == 0;  // one-sided filters: weights up to 255
-  for (int32_t& z : zero) z = static_cast<int32_t>(rails ? (rng() % 2 ? -128 : 128) : pick(rng, -reach, reach));
+  const int64_t reach = one_in(rng, 2) ? 60 : 128;
+  const bool rails = one_in(rng, 4);  // one-sided filters: weights up to 255
+  for (int32_t& z : zero) z = static_cast<int32_t>(rails ? (one_in(rng, 2) ? -128 : 128) : pick(rng, -reach, reach));
   return zero;
 }
 
-TEST_P(NpuConvLoops, Int8EqualsTheSumOfProducts) {
-  std::mt19937 rng(1);
-  for (int round = 0; round < 200; ++round) {
-    ConvShape s = random_shape(rng, false);
+// Sums of x * w, of x over the window, and of x * (w + zero).
+struct Sums {
+  std::vector<int32_t> products, windows, with_zeros;
+  Sums(const ConvShape& s, const std::vector<int8_t>& x, const std::vector<int8_t>& w,
+       const std::vector<int32_t>& zero) {
+    for (int64_t p = 0; p < s.out_h * s.out_w; ++p) {
+      for (int64_t oc = 0; oc < s.out_channels; ++oc) {
+        int64_t sum = 0, all = 0;
+        const int8_t* weights = w.data() + oc * s.kernel_h * s.kernel_w * s.in_channels;
+        for (int64_t tap = 0; tap < s.kernel_h * s.kernel_w; ++tap) {
+          for (int64_t ic = 0; ic < s.in_channels; ++ic) {
+            const int64_t value = at(s, x, p / s.out_w, p % s.out_w, tap / s.kernel_w, tap % s.kernel_w, ic);
+            sum += value * *weights++;
+            all += value;
+          }
+        }
+        products.push_back(static_cast<int32_t>(sum));
+        with_zeros.push_back(static_cast<int32_t>(sum + zero[static_cast<size_t>(oc)] * all));
+        if (oc == 0) windows.push_back(static_cast<int32_t>(all));
+      }
+    }
+  }
+};
+
+const Property kConvBytes({"conv_s8"}, 100);
+TEST(NpuConvLoops, Int8EqualsTheSumOfProducts) {
+  const auto every = supported_loops();
+  for (Cases cases(kConvBytes, names_of(every)); cases.next();) {
+    Rng& rng = cases.rng();
+    ConvShape s = random_shape(rng, false, one_in(rng, 50) ? 300000 : 6000);
     s.slack = pick(rng, 0, 1) * 64;
     const auto x = random_bytes(rng, s.in_h * s.in_w * s.channels + s.slack);
     const auto w = random_bytes(rng, s.out_channels * s.kernel_h * s.kernel_w * s.in_channels);
     const auto zero = random_zeros(rng, s.out_channels);
-    const auto with_zeros =
-        folded(s, x, w, zero, pack_conv_s8, [](auto&&... a) { conv_s8(std::forward<decltype(a)>(a)...); });
-    std::vector<int32_t> y(static_cast<size_t>(s.out_h * s.out_w * s.out_channels), -1),
-        window(static_cast<size_t>(s.out_h * s.out_w), -1);
-    conv_s8(s, x.data(), w.data(), y.data(), window.data());
-    auto without = y;
-    conv_s8(s, x.data(), w.data(), without.data(), nullptr);
-    ASSERT_EQ(y, without);
-    for (int64_t p = 0; p < s.out_h * s.out_w; ++p) {
-      int64_t all = 0;
-      for (int64_t oc = 0; oc < s.out_channels; ++oc) {
-        int64_t sum = 0;
-        all = 0;
-        for (int64_t kh = 0; kh < s.kernel_h; ++kh) {
-          for (int64_t kw = 0; kw < s.kernel_w; ++kw) {
-            for (int64_t ic = 0; ic < s.in_channels; ++ic) {
-              const int64_t value = at(s, x, p / s.out_w, p % s.out_w, kh, kw, ic);
-              sum += value * w[static_cast<size_t>(((oc * s.kernel_h + kh) * s.kernel_w + kw) * s.in_channels + ic)];
-              all += value;
-            }
-          }
-        }
-        ASSERT_EQ(y[static_cast<size_t>(p * s.out_channels + oc)], sum)
-            << "round " << round << " pixel " << p << " oc " << oc;
-        ASSERT_EQ(with_zeros[static_cast<size_t>(p * s.out_channels + oc)], sum + zero[static_cast<size_t>(oc)] * all)
-            << "round " << round << " pixel " << p << " oc " << oc;
-      }
-      ASSERT_EQ(window[static_cast<size_t>(p)], all) << "round " << round << " pixel " << p;
+    const Sums want(s, x, w, zero);
+    for (const Loops& loops : every) {
+      const UseLoops use(loops);
+      ASSERT_TRUE(same_values(folded(s, x, w, zero, pack_conv_s8, kRunConv), want.with_zeros)) << loops.name;
+      std::vector<int32_t> y(want.products.size(), -1), window(want.windows.size(), -1);
+      conv_s8(s, x.data(), w.data(), y.data(), window.data());
+      ASSERT_TRUE(same_values(y, want.products)) << loops.name;
+      ASSERT_TRUE(same_values(window, want.windows)) << loops.name;
+      std::fill(y.begin(), y.end(), -1);
+      conv_s8(s, x.data(), w.data(), y.data(), nullptr);
+      ASSERT_TRUE(same_values(y, want.products)) << loops.name << " without sums";
     }
   }
 }
 
-TEST_P(NpuConvLoops, DepthwiseInt8EqualsTheSumOfProducts) {
-  std::mt19937 rng(2);
-  for (int round = 0; round < 300; ++round) {
-    const ConvShape s = random_shape(rng, true);
+// Weights [kh][kw][channels].
+struct DepthwiseSums {
+  std::vector<int32_t> products, windows, with_zeros;
+  DepthwiseSums(const ConvShape& s, const std::vector<int8_t>& x, const std::vector<int8_t>& w,
+                const std::vector<int32_t>& zero) {
+    for (int64_t i = 0; i < s.out_h * s.out_w * s.in_channels; ++i) {
+      const int64_t p = i / s.in_channels, c = i % s.in_channels;
+      int64_t sum = 0, all = 0;
+      for (int64_t tap = 0; tap < s.kernel_h * s.kernel_w; ++tap) {
+        const int64_t value = at(s, x, p / s.out_w, p % s.out_w, tap / s.kernel_w, tap % s.kernel_w, c);
+        sum += value * w[static_cast<size_t>(tap * s.in_channels + c)];
+        all += value;
+      }
+      products.push_back(static_cast<int32_t>(sum));
+      windows.push_back(static_cast<int32_t>(all));
+      with_zeros.push_back(static_cast<int32_t>(sum + zero[static_cast<size_t>(c)] * all));
+    }
+  }
+};
+
+const Property kDepthwiseBytes({"depthwise_s8"}, 150);
+TEST(NpuConvLoops, DepthwiseInt8EqualsTheSumOfProducts) {
+  const auto every = supported_loops();
+  for (Cases cases(kDepthwiseBytes, names_of(every)); cases.next();) {
+    Rng& rng = cases.rng();
+    const ConvShape s = random_shape(rng, true, 6000);
     const auto x = random_bytes(rng, s.in_h * s.in_w * s.channels);
     const auto w = random_bytes(rng, s.kernel_h * s.kernel_w * s.in_channels);
     const auto zero = random_zeros(rng, s.in_channels);
-    const auto with_zeros =
-        folded(s, x, w, zero, pack_depthwise_s8, [](auto&&... a) { depthwise_s8(std::forward<decltype(a)>(a)...); });
-    std::vector<int32_t> y(static_cast<size_t>(s.out_h * s.out_w * s.in_channels), -1), window = y;
-    depthwise_s8(s, x.data(), w.data(), y.data(), window.data());
-    auto without = y;
-    depthwise_s8(s, x.data(), w.data(), without.data(), nullptr);
-    ASSERT_EQ(y, without);
-    for (int64_t p = 0; p < s.out_h * s.out_w; ++p) {
-      for (int64_t c = 0; c < s.in_channels; ++c) {
-        int64_t sum = 0, all = 0;
-        for (int64_t kh = 0; kh < s.kernel_h; ++kh) {
-          for (int64_t kw = 0; kw < s.kernel_w; ++kw) {
-            const int64_t value = at(s, x, p / s.out_w, p % s.out_w, kh, kw, c);
-            sum += value * w[static_cast<size_t>((kh * s.kernel_w + kw) * s.in_channels + c)];
-            all += value;
-          }
-        }
-        ASSERT_EQ(y[static_cast<size_t>(p * s.in_channels + c)], sum) << "round " << round;
-        ASSERT_EQ(window[static_cast<size_t>(p * s.in_channels + c)], all) << "round " << round;
-        ASSERT_EQ(with_zeros[static_cast<size_t>(p * s.in_channels + c)], sum + zero[static_cast<size_t>(c)] * all)
-            << "round " << round;
-      }
+    const DepthwiseSums want(s, x, w, zero);
+    for (const Loops& loops : every) {
+      const UseLoops use(loops);
+      ASSERT_TRUE(same_values(folded(s, x, w, zero, pack_depthwise_s8, kRunDepthwise), want.with_zeros)) << loops.name;
+      std::vector<int32_t> y(want.products.size(), -1), window = y;
+      depthwise_s8(s, x.data(), w.data(), y.data(), window.data());
+      ASSERT_TRUE(same_values(y, want.products)) << loops.name;
+      ASSERT_TRUE(same_values(window, want.windows)) << loops.name;
+      std::fill(y.begin(), y.end(), -1);
+      depthwise_s8(s, x.data(), w.data(), y.data(), nullptr);
+      ASSERT_TRUE(same_values(y, want.products)) << loops.name << " without sums";
     }
   }
 }
 
+// The loops that few tables have, with a count of their calls.
+struct Counted {
+  static inline const ConvKernels* loops = nullptr;
+  static inline int64_t calls = 0;
+  static inline bool shared_columns = false;  // those that count
+  static void depthwise_bytes(const DepthwiseRow& row, const int8_t* x, const uint8_t* w, int32_t* y) {
+    calls += (row.shared_columns != 0) == shared_columns ? 1 : 0;
+    loops->depthwise_bytes(row, x, w, y);
+  }
+};
+
+// Cases that call them, with windows that share columns or without.
+void check_interleaved(const Property& property, bool shared_columns) {
+  Counted::shared_columns = shared_columns;
+  for (const Loops& loops : supported_loops()) {
+    ConvKernels kernels;
+    {
+      const UseLoops use(loops);
+      Counted::loops = &conv_kernels();
+      kernels = conv_kernels();
+    }
+    if (kernels.depthwise_bytes == nullptr) continue;
+    kernels.depthwise_bytes = Counted::depthwise_bytes;
+    const UseLoops use({loops.name, loops.isa, &kernels});
+    for (Cases cases(property, loops.name); cases.next();) {
+      Rng& rng = cases.rng();
+      ConvShape s = random_shape(rng, true, 6000);
+      if (shared_columns) {
+        s.kernel_h = s.kernel_w = 3, s.dilation_w = 1, s.stride_w = pick(rng, 1, 2);
+        s.in_h = (s.out_h - 1) * s.stride_h + 2 * s.dilation_h + 1;
+        s.in_w = (s.out_w - 1) * s.stride_w + 3 + pick(rng, 0, 2);
+      }
+      const auto x = random_bytes(rng, s.in_h * s.in_w * s.channels);
+      const auto w = random_bytes(rng, s.kernel_h * s.kernel_w * s.in_channels);
+      const auto zero = random_zeros(rng, s.in_channels);
+      const DepthwiseSums want(s, x, w, zero);
+      const int64_t before = Counted::calls;
+      ASSERT_TRUE(same_values(folded(s, x, w, zero, pack_depthwise_s8, kRunDepthwise), want.with_zeros)) << loops.name;
+      if (Counted::calls == before) cases.skip();
+    }
+  }
+}
+
+const Property kInterleaved({"conv.depthwise_bytes"}, 200), kColumns({"conv.depthwise_bytes, shared columns"}, 200);
+TEST(NpuConvLoops, InterleavedBytesEqualTheSumOfProducts) { check_interleaved(kInterleaved, false); }
+TEST(NpuConvLoops, InterleavedColumnsEqualTheSumOfProducts) { check_interleaved(kColumns, true); }
+
 // Sets of halves that make the group sum easy (network-like), or hard (all exponents, cancellations, ties).
-uint16_t random_half(std::mt19937& rng, int kind) {
+uint16_t random_half(Rng& rng, int kind) {
   switch (kind) {
     case 0:
       return any_finite_half(rng);
@@ -168,19 +255,19 @@ uint16_t random_half(std::mt19937& rng, int kind) {
   }
 }
 
+const Property kExactDot({"exact_dot_f16"}, 20000);
 TEST(NpuConv, HalfGroupSumIsExactAndRoundedOnce) {
-  std::mt19937 rng(3);
-  for (int round = 0; round < 1000000; ++round) {
-    const int kind = round % 5;
+  for (Cases cases(kExactDot, "any"); cases.next();) {
+    Rng& rng = cases.rng();
+    const auto kind = static_cast<int>(cases.number() % 5);
     const size_t n = 1 + rng() % 64;
     uint16_t a[64], b[64];
     for (size_t i = 0; i < n; ++i) a[i] = random_half(rng, kind), b[i] = random_half(rng, kind);
-    if (rng() % 2 == 0) {  // cancellation: all but a few small terms vanish
+    if (one_in(rng, 2)) {  // cancellation: all but a few small terms vanish
       for (size_t i = 0; i + 1 < n - n / 4; i += 2) a[i + 1] = a[i] ^ 0x8000, b[i + 1] = b[i];
     }
     const float got = exact_dot_f16(a, b, static_cast<int64_t>(n)), want = exact_group({a, n}, {b, n});
-    ASSERT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(want))
-        << "round " << round << ": " << got << " for " << want;
+    ASSERT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(want)) << got << " for " << want;
   }
 }
 
@@ -220,67 +307,96 @@ float add_f32(float a, float b) {
   return openrknn::testing::nearest_float(exact);
 }
 
-TEST_P(NpuConvLoops, HalfEqualsGroupsInTheOrderSliceRowColumn) {
-  std::mt19937 rng(4);
-  for (int round = 0; round < 120; ++round) {
-    ConvShape s = random_shape(rng, false);
-    s.out_h = std::min<int64_t>(s.out_h, 3), s.out_w = std::min<int64_t>(s.out_w, 7), s.out_channels = pick(rng, 1, 40);
-    const int kind = round % 5;
+const Property kConvHalf({"conv_f16", "conv.half"}, 100);
+TEST(NpuConvLoops, HalfEqualsGroupsInTheOrderSliceRowColumn) {
+  const auto every = supported_loops();
+  for (Cases cases(kConvHalf, names_of(every)); cases.next();) {
+    Rng& rng = cases.rng();
+    const ConvShape s = random_shape(rng, false, one_in(rng, 20) ? 20000 : 1500);
+    const auto kind = static_cast<int>(cases.number() % 5);
     std::vector<uint16_t> x(static_cast<size_t>(s.in_h * s.in_w * s.channels));
     std::vector<uint16_t> w(static_cast<size_t>(s.out_channels * s.kernel_h * s.kernel_w * s.in_channels));
     for (auto& v : x) v = random_half(rng, kind);
     for (auto& v : w) v = random_half(rng, kind);
-    const int64_t slice = pick(rng, 0, 1) ? 32 : 16, group = pick(rng, 0, 1) ? slice : slice / 2;
-    std::vector<float> y(static_cast<size_t>(s.out_h * s.out_w * s.out_channels), -1);
-    conv_f16(s, slice, group, x.data(), w.data(), y.data());
-    for (int64_t p = 0; p < s.out_h * s.out_w; ++p) {
-      for (int64_t oc = 0; oc < s.out_channels; ++oc) {
-        float sum = 0;
-        for (int64_t first = 0; first < s.in_channels; first += slice) {
-          for (int64_t kh = 0; kh < s.kernel_h; ++kh) {
-            for (int64_t kw = 0; kw < s.kernel_w; ++kw) {
-              for (int64_t part = first; part < std::min(first + slice, s.in_channels); part += group) {
-                std::vector<uint16_t> a, b;
-                for (int64_t ic = part; ic < std::min({part + group, first + slice, s.in_channels}); ++ic) {
-                  a.push_back(at(s, x, p / s.out_w, p % s.out_w, kh, kw, ic));
-                  b.push_back(w[static_cast<size_t>(((oc * s.kernel_h + kh) * s.kernel_w + kw) * s.in_channels + ic)]);
-                }
-                sum = add_f32(sum, exact_group(a, b));
-              }
+    const int64_t slice = one_in(rng, 2) ? 32 : 16, group = one_in(rng, 2) ? slice : slice / 2;
+    std::vector<float> want;
+    std::vector<uint16_t> a, b;
+    for (int64_t i = 0; i < s.out_h * s.out_w * s.out_channels; ++i) {
+      const int64_t p = i / s.out_channels, oc = i % s.out_channels;
+      float sum = 0;
+      for (int64_t first = 0; first < s.in_channels; first += slice) {
+        for (int64_t tap = 0; tap < s.kernel_h * s.kernel_w; ++tap) {
+          for (int64_t part = first; part < std::min(first + slice, s.in_channels); part += group) {
+            a.clear(), b.clear();
+            for (int64_t ic = part; ic < std::min({part + group, first + slice, s.in_channels}); ++ic) {
+              a.push_back(at(s, x, p / s.out_w, p % s.out_w, tap / s.kernel_w, tap % s.kernel_w, ic));
+              b.push_back(w[static_cast<size_t>((oc * s.kernel_h * s.kernel_w + tap) * s.in_channels + ic)]);
             }
+            sum = add_f32(sum, exact_group(a, b));
           }
         }
-        const float got = y[static_cast<size_t>(p * s.out_channels + oc)];
-        ASSERT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(sum))
-            << "round " << round << " pixel " << p << " oc " << oc;
       }
+      want.push_back(sum);
+    }
+    for (const Loops& loops : every) {
+      const UseLoops use(loops);
+      std::vector<float> y(want.size(), -1);
+      conv_f16(s, slice, group, x.data(), w.data(), y.data());
+      ASSERT_TRUE(same_values(y, want)) << loops.name;
     }
   }
 }
 
-TEST_P(NpuConvLoops, DepthwiseHalfAddsOneProductAStep) {
-  std::mt19937 rng(5);
-  for (int round = 0; round < 200; ++round) {
-    const ConvShape s = random_shape(rng, true);
+// Infinities and NaN: the reference's bytes.
+const Property kConvSpecial({"conv_f16 of infinities"}, 100);
+TEST(NpuConvLoops, HalfOfInfinitiesEqualsTheReference) {
+  const auto every = supported_loops();
+  for (Cases cases(kConvSpecial, names_of(every)); cases.next();) {
+    Rng& rng = cases.rng();
+    const ConvShape s = random_shape(rng, false, 5000);
+    std::vector<uint16_t> x(static_cast<size_t>(s.in_h * s.in_w * s.channels));
+    std::vector<uint16_t> w(static_cast<size_t>(s.out_channels * s.kernel_h * s.kernel_w * s.in_channels));
+    const int kind = one_in(rng, 2) ? 5 : 1;
+    for (auto& v : x) v = random_half(rng, 5);
+    for (auto& v : w) v = random_half(rng, kind);
+    std::vector<float> want(static_cast<size_t>(s.out_h * s.out_w * s.out_channels));
+    reference::conv_f16(s, 32, 32, x.data(), w.data(), want.data());
+    for (const Loops& loops : every) {
+      const UseLoops use(loops);
+      std::vector<float> y(want.size(), -1);
+      conv_f16(s, 32, 32, x.data(), w.data(), y.data());
+      ASSERT_TRUE(same_values(y, want)) << loops.name;
+    }
+  }
+}
+
+const Property kDepthwiseHalf({"depthwise_f16"}, 150);
+TEST(NpuConvLoops, DepthwiseHalfAddsOneProductAStep) {
+  const auto every = supported_loops();
+  for (Cases cases(kDepthwiseHalf, names_of(every)); cases.next();) {
+    Rng& rng = cases.rng();
+    const ConvShape s = random_shape(rng, true, 3000);
+    const auto kind = static_cast<int>(cases.number() % 5);
     std::vector<uint16_t> x(static_cast<size_t>(s.in_h * s.in_w * s.channels));
     std::vector<uint16_t> w(static_cast<size_t>(s.kernel_h * s.kernel_w * s.in_channels));
-    for (auto& v : x) v = random_half(rng, round % 5);
-    for (auto& v : w) v = random_half(rng, round % 5);
-    std::vector<float> y(static_cast<size_t>(s.out_h * s.out_w * s.in_channels), -1);
-    depthwise_f16(s, x.data(), w.data(), y.data());
-    for (int64_t p = 0; p < s.out_h * s.out_w; ++p) {
-      for (int64_t c = 0; c < s.in_channels; ++c) {
-        float sum = 0;
-        for (int64_t kh = 0; kh < s.kernel_h; ++kh) {
-          for (int64_t kw = 0; kw < s.kernel_w; ++kw) {
-            const double product = half_value(at(s, x, p / s.out_w, p % s.out_w, kh, kw, c)) *
-                                   half_value(w[static_cast<size_t>((kh * s.kernel_w + kw) * s.in_channels + c)]);
-            sum = add_f32(sum, static_cast<float>(product));
-          }
-        }
-        const float got = y[static_cast<size_t>(p * s.in_channels + c)];
-        ASSERT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(sum)) << "round " << round;
+    for (auto& v : x) v = random_half(rng, kind);
+    for (auto& v : w) v = random_half(rng, kind);
+    std::vector<float> want;
+    for (int64_t i = 0; i < s.out_h * s.out_w * s.in_channels; ++i) {
+      const int64_t p = i / s.in_channels, c = i % s.in_channels;
+      float sum = 0;
+      for (int64_t tap = 0; tap < s.kernel_h * s.kernel_w; ++tap) {
+        const double product = half_value(at(s, x, p / s.out_w, p % s.out_w, tap / s.kernel_w, tap % s.kernel_w, c)) *
+                               half_value(w[static_cast<size_t>(tap * s.in_channels + c)]);
+        sum = add_f32(sum, static_cast<float>(product));
       }
+      want.push_back(sum);
+    }
+    for (const Loops& loops : every) {
+      const UseLoops use(loops);
+      std::vector<float> y(want.size(), -1);
+      depthwise_f16(s, x.data(), w.data(), y.data());
+      ASSERT_TRUE(same_values(y, want)) << loops.name;
     }
   }
 }
@@ -290,7 +406,8 @@ uint16_t half_of(int mantissa, int64_t exponent) { return static_cast<uint16_t>(
 
 // In units of the smallest product's last bit: 2^k + 2^(k - 24) + 1, and 2^k + 3 * 2^(k - 24) - 1. The last 1 decides
 // an fp32 tie; a double loses it from k = 54 on. The condition for plain doubles must refuse before that.
-TEST_P(NpuConvLoops, HalfTiesDecidedByTheLastBit) {
+TEST(NpuConvLoops, HalfTiesDecidedByTheLastBit) {
+  const auto every = supported_loops();
   const int64_t unit = 2;  // exponent field of the smallest values
   for (int64_t k = 44; k <= 20 + 2 * (30 - unit); ++k) {
     for (const bool above : {true, false}) {
@@ -304,31 +421,31 @@ TEST_P(NpuConvLoops, HalfTiesDecidedByTheLastBit) {
       ConvShape s{};
       s.kernel_h = s.kernel_w = s.stride_h = s.stride_w = s.dilation_h = s.dilation_w = 1;
       s.in_h = s.in_w = s.out_h = s.out_w = s.out_channels = 1, s.in_channels = s.channels = 4;
-      float y = 0;
-      conv_f16(s, 32, 32, x.data(), w.data(), &y);
       const float unit_value = std::ldexp(1.0F, 2 * (static_cast<int>(unit) - 25));
       const float want = std::ldexp(1.0F + 0x1p-23F, static_cast<int>(k)) * unit_value;
-      ASSERT_EQ(y, want) << "k " << k << (above ? " above" : " below");
-      ASSERT_EQ(y, exact_group(x, w)) << "k " << k;
+      ASSERT_EQ(want, exact_group(x, w)) << "k " << k;
+      for (const Loops& loops : every) {
+        const UseLoops use(loops);
+        float y = 0;
+        conv_f16(s, 32, 32, x.data(), w.data(), &y);
+        ASSERT_EQ(y, want) << loops.name << " k " << k << (above ? " above" : " below");
+      }
     }
   }
 }
 
-template <typename T>
-bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
-
-// Larger shapes, special values and threads: against the scalar reference, which the tests above hold to exact numbers.
-TEST_P(NpuConvLoops, LargerShapesEqualTheReferenceForAnyThreads) {
-  std::mt19937 rng(6);
-  for (int round = 0; round < 24; ++round) {
-    ConvShape s = random_shape(rng, false);
+// Larger shapes and threads: against the scalar reference, which the tests above hold to exact numbers.
+const Property kLarger({"conv_s8 and conv_f16, larger"}, 12);
+TEST(NpuConvLoops, LargerShapesEqualTheReferenceForAnyThreads) {
+  const auto every = supported_loops();
+  for (Cases cases(kLarger, names_of(every)); cases.next();) {
+    Rng& rng = cases.rng();
+    ConvShape s = random_shape(rng, false, 50000);
     s.out_h = pick(rng, 1, 12), s.in_h = (s.out_h - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h + 1;
     s.in_channels = pick(rng, 1, 150), s.channels = (s.in_channels + 15) / 16 * 16, s.out_channels = pick(rng, 1, 150);
     const auto x8 = random_bytes(rng, s.in_h * s.in_w * s.channels);
     const auto w8 = random_bytes(rng, s.out_channels * s.kernel_h * s.kernel_w * s.in_channels);
-    const int kind = round % 6;  // 5: infinities and NaN
+    const auto kind = static_cast<int>(cases.number() % 6);  // 5: infinities and NaN
     std::vector<uint16_t> x16(x8.size()), w16(w8.size());
     for (auto& v : x16) v = random_half(rng, kind);
     for (auto& v : w16) v = random_half(rng, kind == 5 ? 1 : kind);
@@ -337,28 +454,34 @@ TEST_P(NpuConvLoops, LargerShapesEqualTheReferenceForAnyThreads) {
     std::vector<float> y16(size), z16(size);
     reference::conv_s8(s, x8.data(), w8.data(), z8.data(), window_reference.data());
     reference::conv_f16(s, 32, 32, x16.data(), w16.data(), z16.data());
-    for (const int threads : {1, 2}) {
-      set_thread_count(threads);
-      conv_s8(s, x8.data(), w8.data(), y8.data(), window.data());
-      conv_f16(s, 32, 32, x16.data(), w16.data(), y16.data());
-      EXPECT_TRUE(same_bytes(y8, z8)) << "round " << round << ", threads " << threads;
-      EXPECT_TRUE(same_bytes(window, window_reference)) << "round " << round << ", threads " << threads;
-      EXPECT_TRUE(same_bytes(y16, z16)) << "round " << round << ", threads " << threads;
+    for (const Loops& loops : every) {
+      const UseLoops use(loops);
+      for (const int threads : {1, 2}) {
+        set_thread_count(threads);
+        conv_s8(s, x8.data(), w8.data(), y8.data(), window.data());
+        conv_f16(s, 32, 32, x16.data(), w16.data(), y16.data());
+        set_thread_count(0);
+        ASSERT_TRUE(same_values(y8, z8)) << loops.name << ", threads " << threads;
+        ASSERT_TRUE(same_values(window, window_reference)) << loops.name << ", threads " << threads;
+        ASSERT_TRUE(same_values(y16, z16)) << loops.name << ", threads " << threads;
+      }
     }
-    set_thread_count(0);
   }
 }
 
-TEST_P(NpuConvLoops, SumsUpToTheLimitOfTheAccumulator) {
+TEST(NpuConvLoops, SumsUpToTheLimitOfTheAccumulator) {
   // 2^17 - 1 products of (-128) * (-128): 2^31 - 2^14.
   ConvShape s{};
   s.kernel_h = s.kernel_w = s.stride_h = s.stride_w = s.dilation_h = s.dilation_w = 1;
   s.in_h = s.out_h = 1, s.in_w = s.out_w = 7, s.in_channels = s.channels = (1 << 17) - 1, s.out_channels = 3;
   const std::vector<int8_t> x(static_cast<size_t>(7 * s.channels), -128), w(static_cast<size_t>(3 * s.channels), -128);
-  std::vector<int32_t> y(21), window(7);
-  conv_s8(s, x.data(), w.data(), y.data(), window.data());
-  EXPECT_EQ(y, std::vector<int32_t>(21, INT32_MAX - (1 << 14) + 1));
-  EXPECT_EQ(window, std::vector<int32_t>(7, -128 * ((1 << 17) - 1)));
+  for (const Loops& loops : supported_loops()) {
+    const UseLoops use(loops);
+    std::vector<int32_t> y(21), window(7);
+    conv_s8(s, x.data(), w.data(), y.data(), window.data());
+    EXPECT_EQ(y, std::vector<int32_t>(21, INT32_MAX - (1 << 14) + 1)) << loops.name;
+    EXPECT_EQ(window, std::vector<int32_t>(7, -128 * ((1 << 17) - 1))) << loops.name;
+  }
 }
 
 }  // namespace

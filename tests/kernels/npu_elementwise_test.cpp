@@ -3,41 +3,37 @@
 
 #include <bit>
 #include <cmath>
-#include <random>
 #include <vector>
 
 #include "base/half.hpp"
 #include "kernels/isa.hpp"
 #include "kernels/npu/elementwise.hpp"
 #include "kernels/npu_exact.hpp"
+#include "kernels/property.hpp"
 
 namespace openrknn::npu {
 namespace {
 
 using openrknn::testing::any_finite_half;
+using openrknn::testing::Cases;
 using openrknn::testing::floor_div;
 using openrknn::testing::half_value;
 using openrknn::testing::Int128;
 using openrknn::testing::nearest_even;
+using openrknn::testing::Property;
 using openrknn::testing::saturate;
 
 class NpuElementwise : public ::testing::TestWithParam<Isa> {
  protected:
   void SetUp() override {
     before_ = isa();
-    if (!isa_supported(GetParam())) GTEST_SKIP() << "this machine lacks " << isa_name(GetParam());
     force_isa(GetParam());
   }
   void TearDown() override { force_isa(before_); }
 
-  int64_t pick(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(rng_() % static_cast<uint64_t>(high - low + 1));
-  }
+  int64_t pick(int64_t low, int64_t high) { return openrknn::testing::pick(rng_, low, high); }
   // Values of all magnitudes up to `bits` bits.
-  int32_t any_size(int bits) {
-    const int64_t magnitude = static_cast<int64_t>(rng_()) & ((int64_t{1} << pick(0, bits)) - 1);
-    return static_cast<int32_t>(rng_() % 2 ? -magnitude : magnitude);
-  }
+  int32_t any_size(int bits) { return static_cast<int32_t>(openrknn::testing::any_size(rng_, bits)); }
   std::vector<int32_t> ints(int64_t n, int bits) {
     std::vector<int32_t> v(static_cast<size_t>(n));
     for (auto& x : v) x = any_size(bits);
@@ -45,7 +41,7 @@ class NpuElementwise : public ::testing::TestWithParam<Isa> {
   }
   std::vector<int8_t> bytes(int64_t n) {
     std::vector<int8_t> v(static_cast<size_t>(n));
-    for (auto& x : v) x = static_cast<int8_t>(rng_());
+    openrknn::testing::fill(rng_, v);
     return v;
   }
   std::vector<uint16_t> halves(int64_t n) {
@@ -54,16 +50,24 @@ class NpuElementwise : public ::testing::TestWithParam<Isa> {
     return v;
   }
 
-  std::mt19937 rng_{7};
+  openrknn::testing::Rng rng_{7};
   Isa before_ = Isa::kScalar;
 };
 
-INSTANTIATE_TEST_SUITE_P(Every, NpuElementwise, ::testing::ValuesIn(kEveryIsa),
+std::vector<Isa> supported() {
+  std::vector<Isa> isas;
+  std::copy_if(kEveryIsa.begin(), kEveryIsa.end(), std::back_inserter(isas), isa_supported);
+  return isas;
+}
+INSTANTIATE_TEST_SUITE_P(Every, NpuElementwise, ::testing::ValuesIn(supported()),
                          [](const auto& name) { return std::string(isa_name(name.param)); });
 
+const Property kChannelStage({"channel_stage_block"}, 100);
 TEST_P(NpuElementwise, ChannelStage) {
-  for (int round = 0; round < 400; ++round) {
-    const int64_t pixels = pick(1, 60), channels = pick(1, 90);
+  for (Cases cases(kChannelStage, std::string(isa_name(GetParam()))); cases.next();) {
+    rng_ = cases.rng();
+    const int64_t round = cases.number();
+    const int64_t pixels = pick(1, round % 16 ? 8 : 60), channels = pick(1, round % 4 ? 20 : 90);
     const bool wide_b = round % 8 == 7, per_channel = round % 2 == 0, with_sums = round % 5 != 0;
     const auto acc = ints(pixels * channels, round % 3 ? 24 : 31), bias = ints(channels, round % 3 ? 20 : 31);
     const auto b = ints(channels, wide_b ? 15 : 8), sums = ints(per_channel ? pixels * channels : pixels, 24);
@@ -85,9 +89,13 @@ TEST_P(NpuElementwise, ChannelStage) {
   }
 }
 
+const Property kOperandBlocks({"operand_block", "add_operand_block"}, 100);
 TEST_P(NpuElementwise, OperandAndResidual) {
-  for (int round = 0; round < 400; ++round) {
-    const int64_t pixels = pick(1, 40), channels = pick(1, 90), stride = channels + pick(0, 1) * pick(1, 20);
+  for (Cases cases(kOperandBlocks, std::string(isa_name(GetParam()))); cases.next();) {
+    rng_ = cases.rng();
+    const int64_t round = cases.number();
+    const int64_t pixels = pick(1, round % 16 ? 6 : 40), channels = pick(1, round % 4 ? 20 : 90),
+                  stride = channels + pick(0, 1) * pick(1, 20);
     const auto x = bytes(pixels * stride);
     const OperandStage stage{any_size(round % 8 ? 8 : 30), any_size(round % 3 ? 15 : 31),
                              static_cast<int32_t>(pick(0, 40))};
@@ -106,9 +114,13 @@ TEST_P(NpuElementwise, OperandAndResidual) {
   }
 }
 
+const Property kOutputBlock({"output_block"}, 150);
 TEST_P(NpuElementwise, OutputStage) {
-  for (int round = 0; round < 600; ++round) {
-    const int64_t pixels = pick(1, 40), channels = pick(1, 90), stride = channels + pick(0, 1) * pick(1, 20);
+  for (Cases cases(kOutputBlock, std::string(isa_name(GetParam()))); cases.next();) {
+    rng_ = cases.rng();
+    const int64_t round = cases.number();
+    const int64_t pixels = pick(1, round % 16 ? 6 : 40), channels = pick(1, round % 4 ? 20 : 90),
+                  stride = channels + pick(0, 1) * pick(1, 20);
     OutputStage stage{static_cast<int32_t>(pick(-32768, 32767)), static_cast<int32_t>(pick(0, 40)),
                       static_cast<int32_t>(pick(-128, 127)), round % 2 == 0};
     if (round % 3 == 0)
@@ -132,9 +144,12 @@ TEST_P(NpuElementwise, OutputStage) {
   }
 }
 
+const Property kInteger({"combine_s32", "clamp_s32", "prelu_s32", "table_s32"}, 40);
 TEST_P(NpuElementwise, IntegerCombineClampPReluTable) {
-  for (int round = 0; round < 100; ++round) {
-    const int64_t pixels = pick(1, 20), channels = pick(1, 70), n = pixels * channels;
+  for (Cases cases(kInteger, std::string(isa_name(GetParam()))); cases.next();) {
+    rng_ = cases.rng();
+    const int64_t round = cases.number();
+    const int64_t pixels = pick(1, round % 16 ? 4 : 20), channels = pick(1, round % 4 ? 20 : 70), n = pixels * channels;
     const auto a = ints(n, 31), b = ints(n, round % 2 ? 31 : 12);
     std::vector<int32_t> v(a.size());
     for (const Combine op : {Combine::kAdd, Combine::kSub, Combine::kMul, Combine::kMax, Combine::kMin}) {
@@ -282,8 +297,10 @@ TEST_P(NpuElementwise, FloatTable) {
   }
 }
 
+const Property kHalfOutputBlock({"half_output_block"}, 300);
 TEST_P(NpuElementwise, HalfOutput) {
-  for (int round = 0; round < 3000; ++round) {
+  for (Cases cases(kHalfOutputBlock, std::string(isa_name(GetParam()))); cases.next();) {
+    rng_ = cases.rng();
     const int64_t pixels = pick(1, 5), channels = pick(1, 70), stride = channels + pick(0, 3);
     std::vector<float> v(static_cast<size_t>(pixels * channels)), bias(static_cast<size_t>(channels));
     for (auto& f : v) f = static_cast<float>(half_value(any_finite_half(rng_))) * 1.37F;
@@ -318,11 +335,15 @@ TEST_P(NpuElementwise, FloatTableOfWhatIsNoNumber) {
   for (const size_t i : {0, 5, 6, 38, 39}) EXPECT_EQ(zero[i], 100.0F);
 }
 
+const Property kPools({"max_pool_s8", "average_pool_s8", "max_pool_f16", "average_pool_f16"}, 50);
 TEST_P(NpuElementwise, Pools) {
-  for (int round = 0; round < 150; ++round) {
+  for (Cases cases(kPools, std::string(isa_name(GetParam()))); cases.next();) {
+    rng_ = cases.rng();
+    const int64_t round = cases.number();
     PoolShape s{};
-    s.kernel_h = pick(1, 7), s.kernel_w = pick(1, 7), s.stride_h = pick(1, 4), s.stride_w = pick(1, 4);
-    s.out_h = pick(1, 5), s.out_w = pick(1, 5), s.channels = pick(1, round % 10 ? 70 : 600);
+    s.kernel_h = pick(1, round % 4 ? 3 : 7), s.kernel_w = pick(1, round % 4 ? 3 : 7), s.stride_h = pick(1, 4),
+    s.stride_w = pick(1, 4);
+    s.out_h = pick(1, 3), s.out_w = pick(1, 3), s.channels = pick(1, round % 16 == 0 ? 600 : round % 4 ? 12 : 70);
     s.in_stride = s.channels + pick(0, 5), s.out_stride = s.channels + pick(0, 5);
     s.in_w = (s.out_w - 1) * s.stride_w + s.kernel_w + pick(0, 2);
     const int64_t in_h = (s.out_h - 1) * s.stride_h + s.kernel_h;

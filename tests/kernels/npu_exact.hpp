@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <span>
 #include <vector>
 
@@ -92,7 +91,8 @@ inline Int128 saturate(Int128 x, int bits) {
 }
 
 // Halves of every kind: normals of all sizes, subnormals, zeros. No infinities, no NaN.
-inline uint16_t any_finite_half(std::mt19937& rng) {
+template <typename Rng>
+uint16_t any_finite_half(Rng& rng) {
   const uint16_t h = static_cast<uint16_t>(rng());
   return (h & 0x7C00) == 0x7C00 ? static_cast<uint16_t>(h & 0xBFFF) : h;
 }

@@ -1,9 +1,6 @@
-// Tests that run once for each set of convolution loops: NpuLoops is their fixture, all_loops() its parameters.
+// Tests that run for each set of convolution loops.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <random>
 #include <string>
 #include <vector>
 
@@ -24,33 +21,40 @@ struct Loops {
   const ConvKernels* kernels = nullptr;
 };
 
-class NpuLoops : public ::testing::TestWithParam<Loops> {
- protected:
-  void SetUp() override {
-    if (!isa_supported(GetParam().isa)) GTEST_SKIP() << "this machine lacks " << GetParam().name;
-    force_isa(GetParam().isa);
-    force_conv_kernels(GetParam().kernels);
+// Those of this machine.
+inline std::vector<Loops> supported_loops() {
+  std::vector<Loops> loops;
+  for (const Isa isa : kEveryIsa) {
+    if (isa_supported(isa)) loops.push_back({std::string(isa_name(isa)), isa});
   }
-  void TearDown() override {
+#if defined(__x86_64__)
+  if (isa_supported(Isa::kAvx512Vnni)) loops.push_back({"avxvnni_as_avx512vnni", Isa::kAvx512Vnni, &kAvxVnniLoops});
+#endif
+  return loops;
+}
+
+inline std::vector<std::string> names_of(const std::vector<Loops>& loops) {
+  std::vector<std::string> names;
+  for (const Loops& each : loops) names.push_back(each.name);
+  return names;
+}
+
+// In force for as long as this lives.
+class UseLoops {
+ public:
+  explicit UseLoops(const Loops& loops) {
+    force_isa(loops.isa);
+    force_conv_kernels(loops.kernels);
+  }
+  UseLoops(const UseLoops&) = delete;
+  UseLoops& operator=(const UseLoops&) = delete;
+  ~UseLoops() {
     force_isa(before_);
     force_conv_kernels(nullptr);
   }
+
+ private:
   Isa before_ = isa();
 };
-
-inline auto all_loops() {
-  std::vector<Loops> loops;
-  for (const Isa isa : kEveryIsa) loops.push_back({std::string(isa_name(isa)), isa});
-#if defined(__x86_64__)
-  loops.push_back({"avxvnni_as_avx512vnni", Isa::kAvx512Vnni, &kAvxVnniLoops});
-#endif
-  return ::testing::ValuesIn(loops);
-}
-
-inline std::string loops_name(const ::testing::TestParamInfo<Loops>& loops) { return loops.param.name; }
-
-inline int64_t pick(std::mt19937& rng, int64_t low, int64_t high) {
-  return low + static_cast<int64_t>(rng() % static_cast<uint64_t>(high - low + 1));
-}
 
 }  // namespace openrknn::npu::testing

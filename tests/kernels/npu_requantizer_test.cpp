@@ -1,31 +1,36 @@
 // The one-pass requantizer against the stages one by one: the same bytes for every constant, on every instruction set.
 #include <gtest/gtest.h>
 
-#include <random>
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
-#include "kernels/isa.hpp"
 #include "kernels/npu/arithmetic.hpp"
 #include "kernels/npu/elementwise.hpp"
+#include "kernels/npu_loops.hpp"
+#include "kernels/property.hpp"
 
 namespace openrknn::npu {
 namespace {
 
-class NpuRequantizer : public ::testing::TestWithParam<Isa> {
- protected:
-  void SetUp() override {
-    if (!isa_supported(GetParam())) GTEST_SKIP() << "this machine lacks it";
-    force_isa(GetParam());
-  }
-  void TearDown() override { force_isa(before_); }
-  Isa before_ = isa();
-};
+using openrknn::testing::Cases;
+using openrknn::testing::one_in;
+using openrknn::testing::pick;
+using openrknn::testing::Property;
+using openrknn::testing::Rng;
+using openrknn::testing::same_values;
+using testing::Loops;
+using testing::names_of;
+using testing::supported_loops;
+using testing::UseLoops;
 
-INSTANTIATE_TEST_SUITE_P(Every, NpuRequantizer, ::testing::ValuesIn(kEveryIsa),
-                         [](const auto& isa) { return std::string(isa_name(isa.param)); });
-
-int64_t pick(std::mt19937_64& rng, int64_t low, int64_t high) {
-  return low + static_cast<int64_t>(rng() % static_cast<uint64_t>(high - low + 1));
+// Small results for small accumulators, where ties and zeros come often, or any; now and then the ends.
+std::vector<int32_t> accumulators(Rng& rng, int64_t n, int64_t largest) {
+  const int64_t reach = one_in(rng, 2) ? largest : std::min<int64_t>(largest, 300);
+  std::vector<int32_t> acc;
+  for (int64_t i = 0; i < n; ++i)
+    acc.push_back(static_cast<int32_t>(one_in(rng, 16) ? (one_in(rng, 2) ? reach : -reach) : pick(rng, -reach, reach)));
+  return acc;
 }
 
 struct Task {
@@ -35,7 +40,7 @@ struct Task {
   Requantizer::Stages stages;
   bool has_residual = false;
 
-  Task(std::mt19937_64& rng, int64_t channels) {
+  Task(Rng& rng, int64_t channels) {
     const int bits = static_cast<int>(pick(rng, 6, 26));
     const int shift = static_cast<int>(pick(rng, 0, 12));
     for (int64_t c = 0; c < channels; ++c) {
@@ -83,48 +88,50 @@ struct Task {
   }
 };
 
-TEST_P(NpuRequantizer, EqualsTheStages) {
-  std::mt19937_64 rng(7);
-  int usable = 0;
-  for (int round = 0; round < 3000; ++round) {
-    const bool shared = rng() % 3 == 0;  // pixels that fill a row of 64
+const Property kRequantize({"rows.requantize"}, 1000);
+TEST(NpuRequantizer, EqualsTheStages) {
+  const auto every = supported_loops();
+  for (Cases cases(kRequantize, names_of(every)); cases.next();) {
+    Rng& rng = cases.rng();
+    const bool shared = one_in(rng, 3);  // pixels that fill a row of 64
     const int64_t channels = shared ? int64_t{1} << pick(rng, 0, 5) : pick(rng, 1, 100);
     const int64_t first = shared ? 0 : pick(rng, 0, channels - 1);
     const int64_t count = shared ? channels : pick(rng, 1, std::min(Requantizer::kMostChannels, channels - first));
     const Task task(rng, channels);
     const Requantizer requantizer(task.stages);
-    if (!requantizer.usable()) continue;
-    ++usable;
-    const int64_t pixels = pick(rng, 1, 140), stride = count + pick(rng, 0, 3);
-    std::vector<int32_t> acc(static_cast<size_t>(pixels * count));
-    // Small ones too: ties and zeros come often there.
-    const int64_t reach = rng() % 2 == 0 ? task.largest[0] : std::min<int64_t>(task.largest[0], 300);
-    for (int32_t& a : acc) a = static_cast<int32_t>(pick(rng, -reach, reach));
+    if (!requantizer.usable()) {
+      cases.skip();
+      continue;
+    }
+    const int64_t pixels = pick(rng, 1, one_in(rng, 10) ? 140 : 6), stride = count + pick(rng, 0, 3);
+    const auto acc = accumulators(rng, pixels * count, task.largest[0]);
     std::vector<int8_t> residual(static_cast<size_t>(pixels * stride));
     for (int8_t& r : residual) r = static_cast<int8_t>(rng());
-    std::vector<int8_t> y = residual;  // results over the residuals
-    requantizer.run(pixels, first, count, acc.data(), task.has_residual ? y.data() : nullptr, stride, y.data(), stride);
-    for (int64_t p = 0; p < pixels; ++p) {
-      for (int64_t c = 0; c < stride; ++c) {
-        const auto at = static_cast<size_t>(p * stride + c);
-        const int8_t want =
-            c < count ? task.expected(first + c, acc[static_cast<size_t>(p * count + c)], residual[at]) : residual[at];
-        ASSERT_EQ(y[at], want) << "round " << round << " pixel " << p << " channel " << c;
-      }
+    std::vector<int8_t> want = residual;
+    for (int64_t i = 0; i < pixels * count; ++i) {
+      int8_t& at = want[static_cast<size_t>(i / count * stride + i % count)];
+      at = task.expected(first + i % count, acc[static_cast<size_t>(i)], at);
+    }
+    for (const Loops& loops : every) {
+      const UseLoops use(loops);
+      std::vector<int8_t> y = residual;  // results over the residuals
+      requantizer.run(pixels, first, count, acc.data(), task.has_residual ? y.data() : nullptr, stride, y.data(),
+                      stride);
+      ASSERT_TRUE(same_values(y, want)) << loops.name;
     }
   }
-  EXPECT_GT(usable, 500);
 }
 
 // Look-up tables with steps at every index, or smooth ones; pixels together, apart and beside others.
-TEST_P(NpuRequantizer, EqualsTheStagesWithTables) {
-  std::mt19937_64 rng(8);
-  int usable = 0;
-  for (int round = 0; round < 600; ++round) {
-    const int64_t channels = rng() % 2 == 0 ? int64_t{1} << pick(rng, 0, 6) : pick(rng, 1, 64);
+const Property kLookUp({"rows.requantize_look_up"}, 100);
+TEST(NpuRequantizer, EqualsTheStagesWithTables) {
+  const auto every = supported_loops();
+  for (Cases cases(kLookUp, names_of(every)); cases.next();) {
+    Rng& rng = cases.rng();
+    const int64_t channels = one_in(rng, 2) ? int64_t{1} << pick(rng, 0, 6) : pick(rng, 1, 64);
     Task task(rng, channels);
     std::vector<int16_t> table(2 * 513);
-    const bool smooth = rng() % 2 == 0;
+    const bool smooth = one_in(rng, 2);
     for (size_t i = 0; i < table.size(); ++i)
       table[i] = static_cast<int16_t>(smooth ? static_cast<int64_t>(i) * 32 - 16384 : pick(rng, -32768, 32767));
     const auto reach = static_cast<double>(task.largest[0]) * (task.stages.channel.bypass ? 1 : 16384) /
@@ -132,37 +139,38 @@ TEST_P(NpuRequantizer, EqualsTheStagesWithTables) {
     const int32_t index_scale = static_cast<int32_t>(pick(rng, 1, 32767));
     const int index_shift = std::clamp(static_cast<int>(std::log2(reach * index_scale / kTableLimit)), 0, 40);
     task.stages.output = {static_cast<int32_t>(pick(rng, 1, 32767)), static_cast<int32_t>(pick(rng, 18, 24)),
-                          static_cast<int32_t>(pick(rng, -128, 127)), rng() % 2 == 0};
+                          static_cast<int32_t>(pick(rng, -128, 127)), one_in(rng, 2)};
     const TableOutput output(table.data(), index_scale, index_shift, task.stages.output);
     task.stages.table = &output;
     const Requantizer requantizer(task.stages);
-    if (!requantizer.usable()) continue;
-    ++usable;
-    const int64_t pixels = pick(rng, 1, 140), stride = channels + pick(rng, 0, 1) * pick(rng, 0, 70);
-    std::vector<int32_t> acc(static_cast<size_t>(pixels * channels));
-    for (int32_t& a : acc) a = static_cast<int32_t>(pick(rng, -task.largest[0], task.largest[0]));
+    if (!requantizer.usable()) {
+      cases.skip();
+      continue;
+    }
+    const int64_t pixels = pick(rng, 1, one_in(rng, 10) ? 140 : 6);
+    const int64_t stride = channels + pick(rng, 0, 1) * pick(rng, 0, 70);
+    const auto acc = accumulators(rng, pixels * channels, task.largest[0]);
     std::vector<int8_t> residual(static_cast<size_t>(pixels * stride));
     for (int8_t& r : residual) r = static_cast<int8_t>(rng());
-    std::vector<int8_t> y = residual;
-    requantizer.run(pixels, 0, channels, acc.data(), task.has_residual ? y.data() : nullptr, stride, y.data(), stride);
-    for (int64_t p = 0; p < pixels; ++p) {
-      for (int64_t c = 0; c < stride; ++c) {
-        const auto at = static_cast<size_t>(p * stride + c);
-        int8_t want = residual[at];
-        if (c < channels) {
-          const int64_t v = task.before_output(c, acc[static_cast<size_t>(p * channels + c)], residual[at]);
-          const OutputStage& o = task.stages.output;
-          want = output_stage(table_value(table.data(), rne(v * index_scale, index_shift)), o.multiplier, o.shift,
-                              o.zero_point, o.zero_point_first);
-        }
-        ASSERT_EQ(y[at], want) << "round " << round << " pixel " << p << " channel " << c;
-      }
+    std::vector<int8_t> want = residual;
+    for (int64_t i = 0; i < pixels * channels; ++i) {
+      int8_t& at = want[static_cast<size_t>(i / channels * stride + i % channels)];
+      const int64_t v = task.before_output(i % channels, acc[static_cast<size_t>(i)], at);
+      const OutputStage& o = task.stages.output;
+      at = output_stage(table_value(table.data(), rne(v * index_scale, index_shift)), o.multiplier, o.shift,
+                        o.zero_point, o.zero_point_first);
+    }
+    for (const Loops& loops : every) {
+      const UseLoops use(loops);
+      std::vector<int8_t> y = residual;
+      requantizer.run(pixels, 0, channels, acc.data(), task.has_residual ? y.data() : nullptr, stride, y.data(),
+                      stride);
+      ASSERT_TRUE(same_values(y, want)) << loops.name;
     }
   }
-  EXPECT_GT(usable, 100);
 }
 
-TEST_P(NpuRequantizer, RefusesWhatFloatsCannotDecide) {
+TEST(NpuRequantizer, RefusesWhatFloatsCannotDecide) {
   const std::vector<int32_t> bias{0}, multiplier{1}, zero{3};
   const std::vector<int64_t> least{-1000}, largest{1000}, huge{int64_t{1} << 31};
   Requantizer::Stages stages;

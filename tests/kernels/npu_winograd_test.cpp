@@ -1,18 +1,26 @@
 #include <gtest/gtest.h>
 
-#include <random>
 #include <vector>
 
 #include "base/parallel.hpp"
 #include "kernels/npu/winograd.hpp"
 #include "kernels/npu_loops.hpp"
+#include "kernels/property.hpp"
 
 namespace openrknn::npu {
 namespace {
 
-using NpuWinograd = testing::NpuLoops;
-using testing::pick;
-INSTANTIATE_TEST_SUITE_P(Every, NpuWinograd, testing::all_loops(), testing::loops_name);
+using openrknn::testing::Cases;
+using openrknn::testing::fill;
+using openrknn::testing::one_in;
+using openrknn::testing::pick;
+using openrknn::testing::Property;
+using openrknn::testing::Rng;
+using openrknn::testing::same_values;
+using testing::Loops;
+using testing::names_of;
+using testing::supported_loops;
+using testing::UseLoops;
 
 ConvShape shape_of(int64_t channels, int64_t in_channels, int64_t out_channels, int64_t out_h, int64_t out_w) {
   ConvShape s{};
@@ -49,50 +57,68 @@ std::vector<int32_t> sums_of(const ConvShape& s, const std::vector<int8_t>& x, c
   return sums;
 }
 
-void expect_exact(const ConvShape& s, const std::vector<int8_t>& x, const std::vector<int8_t>& w, const int32_t* zero) {
+std::vector<int32_t> results_of(const ConvShape& s, const std::vector<int8_t>& x, const std::vector<int8_t>& w,
+                                const int32_t* zero) {
   const WinogradFilters filters = pack_winograd_s8(s, w.data(), zero);
-  ASSERT_FALSE(filters.empty());
   std::vector<int32_t> got(static_cast<size_t>(s.out_h * s.out_w * s.out_channels), 1 << 30);
+  if (filters.empty()) return {};
   winograd_s8(s, x.data(), filters, [&](const AccumulatorBlock<int32_t>& b) {
     for (int64_t p = 0; p < b.pixels; ++p) {
       for (int64_t c = 0; c < b.channels; ++c)
         got[static_cast<size_t>((b.pixel + p) * s.out_channels + b.channel + c)] = b.values[p * b.channels + c];
     }
   });
-  ASSERT_EQ(got, sums_of(s, x, w, zero)) << s.in_channels << " to " << s.out_channels << " channels, " << s.out_h << "x"
-                                         << s.out_w;
+  return got;
 }
 
-TEST_P(NpuWinograd, EqualsTheSums) {
-  std::mt19937 rng(5);
-  for (int round = 0; round < 120; ++round) {
-    const int64_t in_channels = pick(rng, 1, 100), channels = in_channels + (round % 3 == 0 ? pick(rng, 0, 5) : 0);
-    const ConvShape s = shape_of(channels, in_channels, pick(rng, 1, 70), pick(rng, 1, 18), pick(rng, 1, 30));
+const Property kWinograd({"winograd_s8"}, 60);
+TEST(NpuWinograd, EqualsTheSums) {
+  const auto every = supported_loops();
+  for (Cases cases(kWinograd, names_of(every)); cases.next();) {
+    Rng& rng = cases.rng();
+    const bool large = one_in(rng, 20);
+    const int64_t in_channels = pick(rng, 1, large ? 220 : 40), out_channels = pick(rng, 1, large ? 70 : 36);
+    const ConvShape s = shape_of(in_channels + (one_in(rng, 3) ? pick(rng, 0, 5) : 0), in_channels, out_channels,
+                                 pick(rng, 1, large ? 9 : 6), pick(rng, 1, large ? 20 : 6));
     std::vector<int8_t> x(static_cast<size_t>(s.in_h * s.in_w * s.channels));
     std::vector<int8_t> w(static_cast<size_t>(s.out_channels * 9 * s.in_channels));
-    for (auto& v : x) v = static_cast<int8_t>(rng());
-    for (auto& v : w) v = static_cast<int8_t>(round % 4 == 0 ? (rng() % 2 == 0 ? -128 : 127) : static_cast<int>(rng()));
+    fill(rng, x);
+    fill(rng, w);
     std::vector<int32_t> zero;
     for (int64_t oc = 0; oc < s.out_channels; ++oc) zero.push_back(static_cast<int32_t>(pick(rng, -128, 128)));
-    set_thread_count(round % 2 + 1);
-    ASSERT_NO_FATAL_FAILURE(expect_exact(s, x, w, round % 2 == 0 ? nullptr : zero.data()));
+    const int32_t* zeros = one_in(rng, 2) ? nullptr : zero.data();
+    const std::vector<int32_t> want = sums_of(s, x, w, zeros);
+    set_thread_count(one_in(rng, 2) ? 1 : 2);
+    for (const Loops& loops : every) {
+      const UseLoops use(loops);
+      const std::vector<int32_t> got = results_of(s, x, w, zeros);
+      if (got.empty()) {  // some result might not fit
+        cases.skip();
+        break;
+      }
+      ASSERT_TRUE(same_values(got, want)) << loops.name << ": " << s.in_channels << " to " << s.out_channels
+                                          << " channels, " << s.out_h << "x" << s.out_w;
+    }
   }
   set_thread_count(0);
 }
 
 // 9 * 227 * 128 * 128 is the last multiple below 2^25.
-TEST_P(NpuWinograd, ExactUpToTheBoundAndRefusedBeyond) {
-  for (const int8_t value : {int8_t{-128}, int8_t{127}}) {
-    const ConvShape s = shape_of(227, 227, 17, 5, 6);
-    const std::vector<int8_t> x(static_cast<size_t>(s.in_h * s.in_w * s.channels), -128);
-    const std::vector<int8_t> w(static_cast<size_t>(s.out_channels * 9 * s.in_channels), value);
-    ASSERT_NO_FATAL_FAILURE(expect_exact(s, x, w, nullptr));
+TEST(NpuWinograd, ExactUpToTheBoundAndRefusedBeyond) {
+  for (const Loops& loops : supported_loops()) {
+    const UseLoops use(loops);
+    for (const int8_t value : {int8_t{-128}, int8_t{127}}) {
+      const ConvShape s = shape_of(227, 227, 17, 5, 6);
+      const std::vector<int8_t> x(static_cast<size_t>(s.in_h * s.in_w * s.channels), -128);
+      const std::vector<int8_t> w(static_cast<size_t>(s.out_channels * 9 * s.in_channels), value);
+      ASSERT_TRUE(same_values(results_of(s, x, w, nullptr), sums_of(s, x, w, nullptr))) << loops.name;
+    }
+    const ConvShape s = shape_of(228, 228, 2, 5, 6);
+    std::vector<int8_t> w(static_cast<size_t>(s.out_channels * 9 * s.in_channels), 1);
+    EXPECT_FALSE(pack_winograd_s8(s, w.data(), nullptr).empty());
+    std::fill(w.begin() + 9 * 228, w.end(), int8_t{-128});  // one channel is enough
+    EXPECT_TRUE(pack_winograd_s8(s, w.data(), nullptr).empty());
   }
-  const ConvShape s = shape_of(228, 228, 2, 5, 6);
-  std::vector<int8_t> w(static_cast<size_t>(s.out_channels * 9 * s.in_channels), 1);
-  EXPECT_FALSE(pack_winograd_s8(s, w.data(), nullptr).empty());
-  std::fill(w.begin() + 9 * 228, w.end(), int8_t{-128});  // one channel is enough
-  EXPECT_TRUE(pack_winograd_s8(s, w.data(), nullptr).empty());
 }
 
 TEST(NpuWinogradChoice, SaysWhyNot) {

@@ -1,0 +1,466 @@
+// Every function of RowKernels, on every instruction set, against single values from arithmetic.hpp or from the
+// definition: any extent, arrays that end where memory does, ties, ends of ranges, numbers that are none.
+// requantize and requantize_look_up: npu_requantizer_test.cpp.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "kernels/kernel_tables.hpp"
+#include "kernels/npu/arithmetic.hpp"
+#include "kernels/npu_exact.hpp"
+#include "kernels/property.hpp"
+
+namespace openrknn::npu {
+namespace {
+
+using openrknn::testing::any_extent;
+using openrknn::testing::any_float;
+using openrknn::testing::any_half;
+using openrknn::testing::any_size;
+using openrknn::testing::Cases;
+using openrknn::testing::fill;
+using openrknn::testing::half_value;
+using openrknn::testing::Memory;
+using openrknn::testing::near_tie;
+using openrknn::testing::one_in;
+using openrknn::testing::pick;
+using openrknn::testing::Property;
+using openrknn::testing::Rng;
+using openrknn::testing::same_values;
+using openrknn::testing::TableOf;
+
+constexpr int64_t kUsual = 300;
+constexpr int64_t kMost = 150;  // values a row
+
+// Runs `one` for every case: it prepares operands and what is wanted, and checks a table.
+template <typename Prepare>
+void for_cases(const Property& property, const Prepare& prepare) {
+  const auto tables = openrknn::testing::row_tables();
+  Memory memory;
+  for (Cases cases(property, names_of(tables)); cases.next();) {
+    memory.reset();
+    const auto check = prepare(cases.rng(), memory);
+    for (const TableOf<RowKernels>& each : tables) {
+      const ::testing::AssertionResult result = check(*each.table);
+      if (!result) FAIL() << each.isa << ": " << result.message();
+    }
+  }
+}
+
+std::vector<int32_t> any_ints(Rng& rng, int64_t n, int bits) {
+  std::vector<int32_t> v;
+  for (int64_t i = 0; i < n; ++i) v.push_back(static_cast<int32_t>(any_size(rng, bits)));
+  return v;
+}
+
+// Values whose product with `multiplier` lies around ties of a shift.
+int32_t tie_of(Rng& rng, int64_t multiplier, int shift) {
+  if (multiplier == 0) return static_cast<int32_t>(any_size(rng, 31));
+  return sat32(near_tie(rng, shift, 46) / multiplier);
+}
+
+std::vector<int8_t> any_bytes(Rng& rng, int64_t n) {
+  std::vector<int8_t> v(static_cast<size_t>(n));
+  fill(rng, v);
+  return v;
+}
+
+int any_shift(Rng& rng, int most) { return static_cast<int>(one_in(rng, 8) ? pick(rng, 0, 63) : pick(rng, 0, most)); }
+
+int32_t any_multiplier(Rng& rng, int bits) {
+  return static_cast<int32_t>(one_in(rng, 3) ? int64_t{1} << pick(rng, 0, bits - 1) : any_size(rng, bits));
+}
+
+const Property kChannel({"rows.channel"}, kUsual);
+TEST(NpuRows, Channel) {
+  for_cases(kChannel, [](Rng& rng, Memory& memory) {
+    const int64_t n = any_extent(rng, kMost), step = pick(rng, 0, 1);
+    const bool with_sums = one_in(rng, 2);
+    const int shift = any_shift(rng, 30), shift_negative = one_in(rng, 4) ? any_shift(rng, 30) : shift;
+    auto acc = any_ints(rng, n, one_in(rng, 3) ? 31 : 24), bias = any_ints(rng, n, one_in(rng, 3) ? 31 : 12);
+    auto b = any_ints(rng, n, 11), sums = any_ints(rng, step == 0 ? 1 : n, 23), c = any_ints(rng, n, 15);
+    std::vector<int32_t> want;
+    for (size_t i = 0; i < acc.size(); ++i) {
+      c[i] = std::clamp(one_in(rng, 8) ? static_cast<int32_t>(pick(rng, -65535, 65535)) : any_multiplier(rng, 15),
+                        -65535, 65535);
+      if (!with_sums && one_in(rng, 2)) acc[i] = sat32(int64_t{tie_of(rng, c[i], shift)} - bias[i]);
+      int64_t t = int64_t{acc[i]} + bias[i];
+      if (with_sums) t += int64_t{b[i]} * sums[step == 0 ? 0 : i];
+      want.push_back(channel_stage(t, c[i], shift, shift_negative, false));
+    }
+    const auto got = memory.take<int32_t>(rng, n);
+    return [=, a = memory.copy(rng, acc), bias = memory.copy(rng, bias), b = memory.copy(rng, b),
+            s = memory.copy(rng, sums), c = memory.copy(rng, c)](const RowKernels& k) {
+      std::fill(got.begin(), got.end(), 77);
+      k.channel(n, a.data(), bias.data(), with_sums ? b.data() : nullptr, with_sums ? s.data() : nullptr, step,
+                c.data(), std::ldexp(1.0, -shift), std::ldexp(1.0, -shift_negative), got.data());
+      return same_values(got, want);
+    };
+  });
+}
+
+const Property kOperand({"rows.operand"}, kUsual);
+TEST(NpuRows, Operand) {
+  for_cases(kOperand, [](Rng& rng, Memory& memory) {
+    const int64_t n = any_extent(rng, kMost);
+    const auto x = any_bytes(rng, n);
+    const auto offset =
+        static_cast<int32_t>(pick(rng, 0, 2) == 0 ? pick(rng, -(1 << 20), 1 << 20) : pick(rng, -255, 255));
+    const int shift = any_shift(rng, 30);
+    const auto multiplier = any_multiplier(rng, one_in(rng, 2) ? 15 : 31);
+    const bool add = one_in(rng, 2);
+    const auto before = any_ints(rng, n, 31);
+    std::vector<int32_t> want;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const int32_t e = sat32(operand_stage(x[i], offset, multiplier, shift));
+      want.push_back(add ? sat32(int64_t{before[i]} + e) : e);
+    }
+    const auto v = memory.take<int32_t>(rng, n);
+    return [=, x = memory.copy(rng, x)](const RowKernels& k) {
+      std::copy(before.begin(), before.end(), v.begin());
+      k.operand(n, x.data(), offset, multiplier * std::ldexp(1.0, -shift), add, v.data());
+      return same_values(v, want);
+    };
+  });
+}
+
+const Property kTableIndex({"rows.table_index"}, kUsual);
+TEST(NpuRows, TableIndex) {
+  for_cases(kTableIndex, [](Rng& rng, Memory& memory) {
+    const int64_t n = any_extent(rng, kMost);
+    const int shift = any_shift(rng, 30);
+    const auto scale = any_multiplier(rng, 15);
+    auto v = any_ints(rng, n, one_in(rng, 2) ? 31 : 16);
+    std::vector<int32_t> want;
+    for (int32_t& x : v) {
+      if (one_in(rng, 2)) x = tie_of(rng, scale, shift);
+      want.push_back(
+          static_cast<int32_t>(std::clamp<int64_t>(rne(int64_t{x} * scale, shift), -kTableLimit, kTableLimit)) +
+          kTableLimit);
+    }
+    const auto got = memory.take<int32_t>(rng, n);
+    return [=, v = memory.copy(rng, v)](const RowKernels& k) {
+      k.table_index(n, v.data(), scale * std::ldexp(1.0, -shift), kTableLimit, got.data());
+      return same_values(got, want);
+    };
+  });
+}
+
+float half_table_of(const std::vector<int16_t>& table, float x, float index_scale, float out_scale, int form) {
+  if (std::isnan(x)) return x;
+  const float scaled = x * index_scale;
+  const double index =
+      std::isnan(scaled) ? 0.0 : std::clamp<double>(std::nearbyint(double{scaled}), -kTableLimit, kTableLimit);
+  const float value = static_cast<float>(table_value(table.data(), static_cast<int64_t>(index))) * out_scale;
+  return form == 0 ? value : form == 1 ? x * value : (x > 0 ? x : 0.0F) + value;
+}
+
+const Property kHalfTable({"rows.half_table"}, kUsual);
+TEST(NpuRows, HalfTable) {
+  for_cases(kHalfTable, [](Rng& rng, Memory& memory) {
+    const int64_t n = any_extent(rng, kMost);
+    std::vector<int16_t> table;
+    const bool rails = one_in(rng, 4);
+    for (int i = 0; i < 1026; ++i)
+      table.push_back(static_cast<int16_t>(rails ? (one_in(rng, 2) ? -32768 : 32767) : static_cast<int>(rng())));
+    const float index_scale = one_in(rng, 8)   ? 0.0F
+                              : one_in(rng, 2) ? 1024.0F
+                                               : std::ldexp(813.7F, static_cast<int>(pick(rng, -12, 12)));
+    const float out_scale = one_in(rng, 2) ? 1.0F / 32767 : std::ldexp(1.37F, static_cast<int>(pick(rng, -30, 4)));
+    const auto form = static_cast<int>(pick(rng, 0, 2));
+    std::vector<float> v, want;
+    for (int64_t i = 0; i < n; ++i) {
+      const float in_table =
+          static_cast<float>(pick(rng, -70000, 70000)) * 0.5F / (index_scale == 0 ? 1.0F : index_scale);
+      v.push_back(one_in(rng, 2) ? in_table : any_float(rng));
+      want.push_back(half_table_of(table, v.back(), index_scale, out_scale, form));
+    }
+    const auto got = memory.take<float>(rng, n);
+    return [=, table = memory.copy(rng, table)](const RowKernels& k) {
+      std::copy(v.begin(), v.end(), got.begin());
+      k.half_table(n, table.data(), index_scale, out_scale, form, got.data());
+      return same_values(got, want);
+    };
+  });
+}
+
+const Property kPrelu({"rows.prelu"}, kUsual);
+TEST(NpuRows, PRelu) {
+  for_cases(kPrelu, [](Rng& rng, Memory& memory) {
+    const int64_t n = any_extent(rng, kMost), step = pick(rng, 0, 1);
+    const int shift = any_shift(rng, 20);
+    std::vector<int16_t> slopes;
+    for (int64_t i = 0; i < (step == 0 ? 1 : n); ++i)
+      slopes.push_back(static_cast<int16_t>(one_in(rng, 2) ? any_multiplier(rng, 15) : static_cast<int>(rng())));
+    auto v = any_ints(rng, n, 31);
+    std::vector<int32_t> want;
+    for (size_t i = 0; i < v.size(); ++i) {
+      const int64_t slope = slopes[step == 0 ? 0 : i];
+      if (one_in(rng, 2)) v[i] = tie_of(rng, slope, shift);
+      want.push_back(v[i] < 0 ? sat32(rne(v[i] * slope, shift)) : v[i]);
+    }
+    const auto got = memory.take<int32_t>(rng, n);
+    return [=, slopes = memory.copy(rng, slopes)](const RowKernels& k) {
+      std::copy(v.begin(), v.end(), got.begin());
+      k.prelu(n, slopes.data(), step, std::ldexp(1.0, -shift), got.data());
+      return same_values(got, want);
+    };
+  });
+}
+
+const Property kClamp({"rows.clamp"}, kUsual);
+TEST(NpuRows, Clamp) {
+  for_cases(kClamp, [](Rng& rng, Memory& memory) {
+    const int64_t n = any_extent(rng, kMost);
+    const auto low = static_cast<int32_t>(any_size(rng, 31)), high = static_cast<int32_t>(any_size(rng, 31));
+    const auto v = any_ints(rng, n, 31);
+    std::vector<int32_t> want;
+    for (const int32_t x : v) want.push_back(std::min(std::max(x, low), high));
+    const auto got = memory.take<int32_t>(rng, n);
+    return [=](const RowKernels& k) {
+      std::copy(v.begin(), v.end(), got.begin());
+      k.clamp(n, low, high, got.data());
+      return same_values(got, want);
+    };
+  });
+}
+
+const Property kOutput({"rows.output"}, kUsual);
+TEST(NpuRows, Output) {
+  for_cases(kOutput, [](Rng& rng, Memory& memory) {
+    const int64_t n = any_extent(rng, kMost);
+    const bool first = one_in(rng, 2);
+    const int shift = first ? std::min(any_shift(rng, 30), 32) : any_shift(rng, 40);
+    const auto multiplier = any_multiplier(rng, 16);
+    const auto zero = static_cast<int32_t>(one_in(rng, 8) ? pick(rng, -65535, 65535) : pick(rng, -129, 128));
+    std::vector<int32_t> v = any_ints(rng, n, std::min(31, shift + 3));
+    std::vector<int8_t> want;
+    for (int32_t& x : v) {
+      // A result of 9 bits or so, on ties.
+      if (multiplier != 0 && one_in(rng, 2)) x = sat32(near_tie(rng, shift, std::min(46, shift + 9)) / multiplier);
+      want.push_back(output_stage(x, multiplier, shift, zero, first));
+    }
+    const auto got = memory.take<int8_t>(rng, n);
+    return [=, v = memory.copy(rng, v)](const RowKernels& k) {
+      k.output(n, v.data(), multiplier * std::ldexp(1.0, -shift), first ? zero : 0, first ? 0 : zero, got.data());
+      return same_values(got, want);
+    };
+  });
+}
+
+const Property kQuantize({"rows.quantize_s8"}, kUsual);
+TEST(NpuRows, Quantize) {
+  for_cases(kQuantize, [](Rng& rng, Memory& memory) {
+    const int64_t n = any_extent(rng, kMost);
+    const auto zero = static_cast<int32_t>(one_in(rng, 2) ? pick(rng, -128, 127) : one_in(rng, 2) ? -128 : 127);
+    const float scale = one_in(rng, 2)   ? std::ldexp(1.0F, static_cast<int>(pick(rng, -20, 6)))
+                        : one_in(rng, 8) ? std::bit_cast<float>(static_cast<uint32_t>(pick(rng, 1, 0x7F7FFFFF)))
+                                         : static_cast<float>(pick(rng, 1, 1 << 20)) * 0x1p-18F;
+    std::vector<float> x;
+    std::vector<int8_t> want;
+    for (int64_t i = 0; i < n; ++i) {
+      x.push_back(one_in(rng, 2) ? static_cast<float>(pick(rng, -600, 600)) * 0.5F * scale : any_float(rng));
+      const double ratio = double{x.back() / scale};
+      want.push_back(sat8(
+          std::isnan(ratio) ? zero : static_cast<int64_t>(std::nearbyint(std::clamp(ratio, -1000.0, 1000.0))) + zero));
+    }
+    const auto got = memory.take<int8_t>(rng, n);
+    return [=, x = memory.copy(rng, x)](const RowKernels& k) {
+      k.quantize_s8(n, x.data(), scale, zero, got.data());
+      return same_values(got, want);
+    };
+  });
+}
+
+const Property kBytes({"rows.dequantize_s8", "rows.widen_s8", "rows.multiply_s8", "rows.sum_s8"}, kUsual);
+TEST(NpuRows, Bytes) {
+  for_cases(kBytes, [](Rng& rng, Memory& memory) {
+    const int64_t n = any_extent(rng, kMost);
+    const auto a = any_bytes(rng, n), b = any_bytes(rng, n);
+    const auto before = any_ints(rng, n, 30);
+    const auto zero = static_cast<int32_t>(pick(rng, -128, 127)), zero_b = static_cast<int32_t>(pick(rng, -255, 255));
+    const float scale = std::abs(any_float(rng));
+    std::vector<float> value;
+    std::vector<int32_t> wide, product, sum;
+    for (size_t i = 0; i < a.size(); ++i) {
+      value.push_back(static_cast<float>(a[i] - zero) * scale);
+      wide.push_back(a[i]);
+      product.push_back((a[i] + zero) * (b[i] + zero_b));
+      sum.push_back(before[i] + a[i]);
+    }
+    const auto ints = memory.take<int32_t>(rng, n);
+    const auto floats = memory.take<float>(rng, n);
+    return [=, a = memory.copy(rng, a), b = memory.copy(rng, b)](const RowKernels& k) {
+      k.dequantize_s8(n, a.data(), scale, zero, floats.data());
+      if (const auto result = same_values(floats, value, true); !result) return result;
+      k.widen_s8(n, a.data(), ints.data());
+      if (const auto result = same_values(ints, wide); !result) return result;
+      k.multiply_s8(n, a.data(), zero, b.data(), zero_b, ints.data());
+      if (const auto result = same_values(ints, product); !result) return result;
+      std::copy(before.begin(), before.end(), ints.begin());
+      k.sum_s8(n, a.data(), ints.data());
+      return same_values(ints, sum);
+    };
+  });
+}
+
+// NaN stays a NaN of the same sign and payload, and becomes a quiet one.
+const Property kWiden({"rows.widen"}, kUsual);
+TEST(NpuRows, Widen) {
+  for_cases(kWiden, [](Rng& rng, Memory& memory) {
+    const int64_t n = any_extent(rng, kMost);
+    std::vector<uint16_t> x;
+    std::vector<float> want;
+    for (int64_t i = 0; i < n; ++i) {
+      x.push_back(any_half(rng));
+      const uint32_t nan = (x.back() & 0x8000U) << 16 | 0x7FC00000U | (x.back() & 0x3FFU) << 13;
+      const double value = half_value(x.back());
+      want.push_back(std::isnan(value) ? std::bit_cast<float>(nan) : static_cast<float>(value));
+    }
+    const auto got = memory.take<float>(rng, n);
+    return [=, x = memory.copy(rng, x)](const RowKernels& k) {
+      k.widen(n, x.data(), got.data());
+      return same_values(got, want);
+    };
+  });
+}
+
+// The nearest half by search: of the two around it, the nearer, or that with the even code.
+uint16_t nearest_half(float v) {
+  if (std::isnan(v)) return 0x7E00;
+  const auto sign = static_cast<uint16_t>(std::signbit(v) ? 0x8000 : 0);
+  const double magnitude = std::abs(double{v});
+  uint16_t low = 0, high = 0x7C00;  // half_value(low) <= magnitude
+  while (high - low > 1) {
+    const auto middle = static_cast<uint16_t>((low + high) / 2);
+    (half_value(middle) <= magnitude ? low : high) = middle;
+  }
+  if (std::isinf(magnitude)) return sign | 0x7C00;
+  const double above = high == 0x7C00 ? 65536.0 : half_value(high);
+  const double left = magnitude - half_value(low), right = above - magnitude;
+  return static_cast<uint16_t>(sign | (left < right || (left == right && low % 2 == 0) ? low : high));
+}
+
+const Property kNarrow({"rows.narrow"}, kUsual);
+TEST(NpuRows, Narrow) {
+  for_cases(kNarrow, [](Rng& rng, Memory& memory) {
+    const int64_t n = any_extent(rng, kMost);
+    std::vector<float> v;
+    std::vector<uint16_t> want;
+    int64_t overflows = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      v.push_back(any_float(rng));
+      want.push_back(nearest_half(v.back()));
+      overflows += std::isfinite(v.back()) && (want.back() & 0x7FFF) == 0x7C00 ? 1 : 0;
+    }
+    const auto got = memory.take<uint16_t>(rng, n);
+    return [=, v = memory.copy(rng, v)](const RowKernels& k) {
+      const int64_t counted = k.narrow(n, v.data(), got.data());
+      if (counted != overflows) return ::testing::AssertionFailure() << counted << " overflows for " << overflows;
+      return same_values(got, want);
+    };
+  });
+}
+
+const Property kHalfOutput({"rows.half_output"}, kUsual);
+TEST(NpuRows, HalfOutput) {
+  for_cases(kHalfOutput, [](Rng& rng, Memory& memory) {
+    const int64_t pixels = pick(rng, 0, 3), channels = any_extent(rng, 70), stride = channels + pick(rng, 0, 3);
+    const bool biased = one_in(rng, 2), clamps = one_in(rng, 2);
+    float low = clamps ? any_float(rng) : -INFINITY, high = clamps ? any_float(rng) : INFINITY;
+    if (std::isnan(low)) low = -0.0F;
+    if (std::isnan(high)) high = 6.0F;
+    if (low > high) std::swap(low, high);
+    std::vector<float> v, bias;
+    for (int64_t i = 0; i < pixels * channels; ++i) v.push_back(any_float(rng));
+    for (int64_t i = 0; i < channels; ++i) bias.push_back(any_float(rng));
+    const std::vector<uint16_t> before(static_cast<size_t>(pixels * stride), 0x1234);
+    auto want = before;
+    for (int64_t i = 0; i < pixels * channels; ++i) {
+      const int64_t p = i / channels, c = i % channels;
+      float x = biased ? v[static_cast<size_t>(i)] + bias[static_cast<size_t>(c)] : v[static_cast<size_t>(i)];
+      x = x < low ? low : x;
+      want[static_cast<size_t>(p * stride + c)] = nearest_half(x > high ? high : x);
+    }
+    const auto got = memory.take<uint16_t>(rng, pixels * stride);
+    return [=, v = memory.copy(rng, v), bias = memory.copy(rng, bias)](const RowKernels& k) {
+      std::copy(before.begin(), before.end(), got.begin());
+      k.half_output({pixels, channels, v.data(), biased ? bias.data() : nullptr, low, high, got.data(), stride});
+      return same_values(got, want);
+    };
+  });
+}
+
+// Pixels and taps anywhere in an array of so many values; results in rows with gaps that stay.
+struct Windows {
+  int64_t pixels, n, x_step, y_step, values;
+  std::vector<int64_t> offsets;
+  explicit Windows(Rng& rng)
+      : pixels(pick(rng, 0, 4)), n(any_extent(rng, 140)), x_step(pick(rng, 0, 150)), y_step(n + pick(rng, 0, 3)) {
+    for (int64_t tap = pick(rng, 1, 9); tap > 0; --tap) offsets.push_back(pick(rng, 0, 300));
+    values = *std::max_element(offsets.begin(), offsets.end()) + std::max<int64_t>(0, pixels - 1) * x_step + n;
+  }
+};
+
+const Property kMaxBytes({"rows.max_s8"}, kUsual);
+TEST(NpuRows, MaxBytes) {
+  for_cases(kMaxBytes, [](Rng& rng, Memory& memory) {
+    const Windows w(rng);
+    const auto x = any_bytes(rng, w.values);
+    const std::vector<int8_t> before(static_cast<size_t>(w.pixels * w.y_step), 55);
+    auto want = before;
+    for (int64_t p = 0; p < w.pixels; ++p) {
+      for (int64_t c = 0; c < w.n; ++c) {
+        int8_t best = -128;
+        for (const int64_t offset : w.offsets) best = std::max(best, x[static_cast<size_t>(p * w.x_step + offset + c)]);
+        want[static_cast<size_t>(p * w.y_step + c)] = best;
+      }
+    }
+    const auto got = memory.take<int8_t>(rng, w.pixels * w.y_step);
+    return [=, x = memory.copy(rng, x)](const RowKernels& k) {
+      std::copy(before.begin(), before.end(), got.begin());
+      k.max_s8(w.pixels, w.n, static_cast<int64_t>(w.offsets.size()), w.offsets.data(), x.data(), w.x_step, got.data(),
+               w.y_step);
+      return same_values(got, want);
+    };
+  });
+}
+
+const Property kMaxHalves({"rows.max_f16"}, kUsual);
+TEST(NpuRows, MaxHalves) {
+  for_cases(kMaxHalves, [](Rng& rng, Memory& memory) {
+    const Windows w(rng);
+    std::vector<uint16_t> x;
+    const bool zeros = one_in(rng, 4), often_nan = one_in(rng, 4);
+    for (int64_t i = 0; i < w.values; ++i) {
+      x.push_back(any_half(rng));
+      if (zeros && one_in(rng, 2)) x.back() &= 0x8000;
+      if (often_nan && one_in(rng, 2)) x.back() |= 0x7C01;
+    }
+    const std::vector<uint16_t> before(static_cast<size_t>(w.pixels * w.y_step), 0x1234);
+    auto want = before;
+    for (int64_t p = 0; p < w.pixels; ++p) {
+      for (int64_t c = 0; c < w.n; ++c) {
+        uint16_t best = 0xFC00;  // stays where nothing is a number
+        for (const int64_t offset : w.offsets) {
+          const uint16_t next = x[static_cast<size_t>(p * w.x_step + offset + c)];
+          if (half_value(next) > half_value(best)) best = next;
+        }
+        want[static_cast<size_t>(p * w.y_step + c)] = best;
+      }
+    }
+    const auto got = memory.take<uint16_t>(rng, w.pixels * w.y_step);
+    return [=, x = memory.copy(rng, x)](const RowKernels& k) {
+      std::copy(before.begin(), before.end(), got.begin());
+      k.max_f16(w.pixels, w.n, static_cast<int64_t>(w.offsets.size()), w.offsets.data(), x.data(), w.x_step, got.data(),
+                w.y_step);
+      return same_values(got, want);
+    };
+  });
+}
+
+}  // namespace
+}  // namespace openrknn::npu
