@@ -38,6 +38,25 @@ static inline void store_first(float* p, Vec v, int count) {
   for (int i = 0; i < count; ++i) p[i] = lanes[i];
 }
 
+using Edge = __m256i;  // all bits of the lanes inside
+static inline Edge edge_of(int64_t at, int64_t extent) {
+  const int low = at >= 0 ? 0 : at <= -kWidth ? kWidth : static_cast<int>(-at);
+  const int high = extent - at >= kWidth ? kWidth : extent <= at ? 0 : static_cast<int>(extent - at);
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_and_si256(_mm256_cmpgt_epi32(lanes, _mm256_set1_epi32(low - 1)),
+                          _mm256_cmpgt_epi32(_mm256_set1_epi32(high), lanes));
+}
+// Nothing is loaded without a lane inside: a masked load from an address without memory is correct and very slow.
+static inline Vec load_edge(const float* row, int64_t at, Edge edge) {
+  return _mm256_maskload_ps(row + (_mm256_testz_si256(edge, edge) != 0 ? 0 : at), edge);
+}
+static inline Vec evens(Vec a, Vec b) {
+  return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88)), 0xD8));
+}
+static inline Vec odds(Vec a, Vec b) {
+  return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xDD)), 0xD8));
+}
+
 template <int R>
 static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
   for (int j = 0; j < n; ++j) {
@@ -50,7 +69,7 @@ static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
 }  // namespace
 
 const GemmKernels& gemm_kernels_avx2() {
-  static const GemmKernels table = {kRows,      kWidth,       kVectors,  tile,       taps,  depth_rows,
+  static const GemmKernels table = {kRows,      kWidth,       kVectors,  tile,       taps,  depth_plane,
                                     pixel_tile, channel_tile, copy_line, copy_lines, clamp, scale};
   return table;
 }

@@ -33,6 +33,28 @@ static inline Vec scaled(Vec x, double factor, double term) {
   return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
 }
 
+// The lanes whose place `at` + lane lies in [0, extent).
+static inline __mmask16 inside(int64_t at, int64_t extent) {
+  const int64_t low = at >= 0 ? 0 : at <= -16 ? 16 : -at;
+  const int64_t high = extent - at >= 16 ? 16 : extent <= at ? 0 : extent - at;
+  return static_cast<__mmask16>(((1U << high) - 1U) & ~((1U << low) - 1U));
+}
+
+using Edge = __mmask16;
+static inline Edge edge_of(int64_t at, int64_t extent) { return inside(at, extent); }
+// Nothing is loaded without a lane inside: a masked load from an address without memory is correct and very slow.
+static inline Vec load_edge(const float* row, int64_t at, Edge edge) {
+  return _mm512_maskz_loadu_ps(edge, row + (edge == 0 ? 0 : at));
+}
+static inline Vec evens(Vec a, Vec b) {
+  const __m512i lanes = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  return _mm512_permutex2var_ps(a, lanes, b);
+}
+static inline Vec odds(Vec a, Vec b) {
+  const __m512i lanes = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+  return _mm512_permutex2var_ps(a, lanes, b);
+}
+
 // 8 rows of 8 to 8 columns at a time; rows beyond R repeat the first.
 template <int R>
 static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
@@ -61,30 +83,18 @@ static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
 
 #include "kernels/gemm_kernels.inc"
 
-// The lanes whose place `at` + lane lies in [0, extent).
-static inline __mmask16 inside(int64_t at, int64_t extent) {
-  const int64_t low = at >= 0 ? 0 : at <= -16 ? 16 : -at;
-  const int64_t high = extent - at >= 16 ? 16 : extent <= at ? 0 : extent - at;
-  return static_cast<__mmask16>(((1U << high) - 1U) & ~((1U << low) - 1U));
-}
-
-// 16 elements from `at` on, zeros outside. Nothing is loaded without a lane inside: a masked load from an address
-// without memory is correct and very slow.
+// 16 elements from `at` on, zeros outside.
 static inline Vec load_inside(const float* from, int64_t at, int64_t extent) {
-  const __mmask16 lanes = inside(at, extent);
-  return lanes == 0 ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(lanes, from + at);
+  return load_edge(from, at, edge_of(at, extent));
 }
 
 static void copy_line_in_vectors(const float* from, int64_t extent, int64_t start, int64_t step, int64_t count,
                                  float* to) {
   if (step > 2) return copy_line(from, extent, start, step, count, to);
-  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
   for (int64_t i = 0; i < count; i += 16) {
     const int64_t at = start + i * step;
     Vec v = load_inside(from, at, extent);
-    if (step == 2) {
-      v = _mm512_permutex2var_ps(v, even, load_inside(from, at + 16, extent));
-    }
+    if (step == 2) v = evens(v, load_inside(from, at + 16, extent));
     if (count - i >= 16) {
       store(to + i, v);
     } else {
@@ -97,7 +107,6 @@ static void copy_line_in_vectors(const float* from, int64_t extent, int64_t star
 static void copy_lines_in_vectors(const float* from, int64_t from_pitch, int64_t rows, int64_t extent, int64_t start,
                                   int64_t step, int64_t count, float* to, int64_t to_pitch) {
   if (step > 2) return copy_lines(from, from_pitch, rows, extent, start, step, count, to, to_pitch);
-  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
   for (int64_t i = 0; i < count; i += 16) {
     const int64_t at = start + i * step;
     const __mmask16 real =
@@ -115,7 +124,7 @@ static void copy_lines_in_vectors(const float* from, int64_t from_pitch, int64_t
       for (int64_t r = 0; r < rows; ++r) {
         const Vec a = _mm512_maskz_loadu_ps(first, low + r * from_pitch);
         const Vec b = _mm512_maskz_loadu_ps(second, high + r * from_pitch);
-        _mm512_mask_storeu_ps(to + r * to_pitch + i, real, _mm512_permutex2var_ps(a, even, b));
+        _mm512_mask_storeu_ps(to + r * to_pitch + i, real, evens(a, b));
       }
     }
   }
@@ -129,7 +138,7 @@ const GemmKernels& gemm_kernels_avx512() {
                                     kVectors,
                                     tile,
                                     taps,
-                                    depth_rows,
+                                    depth_plane,
                                     pixel_tile,
                                     channel_tile,
                                     copy_line_in_vectors,

@@ -25,6 +25,22 @@ struct ChannelTile {
   float* copy;
 };
 
+// Rows of a plane of a depthwise convolution with a kernel of side `side` (3 or 5) and equal steps of 1 or 2:
+// out[i * out_w + x] = clamp(bias + sum over r, t < side, in order, of
+// in[i * step + r - pad_y][x * step + t - pad_x] * weights[r * side + t]) for first <= i < first + rows and
+// 0 <= x < out_w, with zeros outside of the plane; the bounds as in GemmKernels::clamp.
+struct DepthPlane {
+  int side, step;
+  int64_t in_h, in_w, out_w;
+  int64_t first, rows;
+  int64_t pad_y, pad_x;
+  const float* in;
+  const float* zeros;  // in_w of them
+  const float* weights;
+  float bias, low, high;
+  float* out;
+};
+
 struct GemmKernels {
   int rows;     // largest tile height
   int width;    // floats a vector
@@ -39,12 +55,7 @@ struct GemmKernels {
   // written in whole vectors: all arrays extend to the next multiple of 4 vectors.
   void (*taps)(int64_t n, int64_t taps, const float* const* inputs, const float* weights, float bias, float* out);
 
-  // Rows of a depthwise convolution with a kernel of side `side` (3 or 5) and equal steps of 1 or 2 along both axes:
-  // out[i * out_pitch + x] = bias + sum over r, t < side, in order, of
-  // in[(i * step + r) * in_pitch + columns[t] + x] * weights[r * side + t] for 0 <= i < rows and 0 <= x < n. Input is
-  // read in whole vectors.
-  void (*depth_rows)(int side, int step, int64_t rows, int64_t n, const float* in, int64_t in_pitch,
-                     const int64_t* columns, const float* weights, float bias, float* out, int64_t out_pitch);
+  void (*depth_plane)(const DepthPlane& plane);
 
   // A tile of a convolution, pixels x channels: c[j * ldc + i] = bias[j] + sum over l, in order, of
   // x[offsets[l] + i] * w[l * n + j] for 0 <= i < pixels <= rows and 0 <= j < n = vectors * width; one chain of fused

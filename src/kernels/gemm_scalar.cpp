@@ -81,6 +81,32 @@ static inline void store_first(float* p, const Vec& v, int count) {
   for (int i = 0; i < count; ++i) p[i] = lanes[i];
 }
 
+struct Edge {
+  int64_t low, high;  // positions inside: [0, extent) as seen from the first lane
+};
+static inline Edge edge_of(int64_t at, int64_t extent) { return {-at, extent - at}; }
+static inline Vec load_edge(const float* row, int64_t at, Edge edge) {
+  float lanes[kWidth] = {};
+  for (int64_t i = 0; i < kWidth; ++i) {
+    if (i >= edge.low && i < edge.high) lanes[i] = row[at + i];
+  }
+  return load(lanes);
+}
+static inline Vec evens(const Vec& a, const Vec& b) {
+  float lanes[2 * kWidth];
+  store(lanes, a);
+  store(lanes + kWidth, b);
+  for (int i = 0; i < kWidth; ++i) lanes[i] = lanes[2 * i];
+  return load(lanes);
+}
+static inline Vec odds(const Vec& a, const Vec& b) {
+  float lanes[2 * kWidth];
+  store(lanes, a);
+  store(lanes + kWidth, b);
+  for (int i = 0; i < kWidth; ++i) lanes[i] = lanes[2 * i + 1];
+  return load(lanes);
+}
+
 template <int R>
 static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
   for (int j = 0; j < n; ++j) {
@@ -93,7 +119,7 @@ static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
 }  // namespace
 
 const GemmKernels& gemm_kernels_scalar() {
-  static const GemmKernels table = {kRows,      kWidth,       kVectors,  tile,       taps,  depth_rows,
+  static const GemmKernels table = {kRows,      kWidth,       kVectors,  tile,       taps,  depth_plane,
                                     pixel_tile, channel_tile, copy_line, copy_lines, clamp, scale};
   return table;
 }

@@ -1,7 +1,6 @@
 #include "kernels/cpu/support_conv.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
@@ -117,18 +116,26 @@ void multiply_patches(const ConvPlan& plan, const PatchGeometry& geometry, const
 
 }  // namespace
 
+std::optional<ConvFusion::Bounds> ConvFusion::bounds() const {
+  switch (activation.kind) {
+    case Activation::kNone:
+      return Bounds{};
+    case Activation::kRelu:
+      return Bounds{0.0F, Bounds{}.high};
+    case Activation::kClip:
+      return Bounds{activation.min, activation.max};
+    default:
+      return std::nullopt;
+  }
+}
+
 void ConvFusion::apply(int64_t channel, int64_t offset, int64_t count, const float* from, float* to) const {
-  constexpr float kInf = std::numeric_limits<float>::infinity();
   const float* other = residual != nullptr ? residual + offset : nullptr;
-  const bool clip = activation.kind == Activation::kClip;
-  const bool relu = activation.kind == Activation::kRelu;
-  if (other != nullptr || clip || relu || activation.kind == Activation::kNone) {
-    gemm_kernels().clamp(count, from, other,
-                         clip   ? activation.min
-                         : relu ? 0.0F
-                                : -kInf,
-                         clip ? activation.max : kInf, to);
-    if (clip || relu || activation.kind == Activation::kNone) return;
+  const std::optional<Bounds> bound = bounds();
+  if (other != nullptr || bound) {
+    const Bounds b = bound.value_or(Bounds{});
+    gemm_kernels().clamp(count, from, other, b.low, b.high, to);
+    if (bound) return;
     from = to;
   }
   ActivationSpec spec = activation;

@@ -1,6 +1,9 @@
 // The ways to compute a float convolution, chosen by cpu/conv.cpp.
 #pragma once
 
+#include <limits>
+#include <optional>
+
 #include "kernels/activation.hpp"
 #include "kernels/conv_plan.hpp"
 #include "kernels/cpu/registry.hpp"
@@ -13,6 +16,13 @@ struct ConvFusion {
   const float* slopes = nullptr;    // PRelu: one per output channel, or one in all
   bool one_slope = false;
   ActivationSpec activation;
+
+  struct Bounds {
+    float low = -std::numeric_limits<float>::infinity();
+    float high = std::numeric_limits<float>::infinity();
+  };
+  // The activation as bounds; nothing for those that are more.
+  std::optional<Bounds> bounds() const;
 
   bool present() const { return residual != nullptr || activation.kind != Activation::kNone; }
   // Elements [offset, offset + count) of the output, all of one channel, from sums at `from`; from == to is allowed.

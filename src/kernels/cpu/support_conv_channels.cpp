@@ -9,7 +9,6 @@
 // another for the other groups, on the way. Otherwise a band of rows is copied with its padding
 // (support_conv_planes.hpp).
 #include <algorithm>
-#include <limits>
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
@@ -24,7 +23,6 @@ constexpr int64_t kBlockFloats = 65536;  // pixels of a block that groups share:
 constexpr int64_t kBlockTiles = 10;
 constexpr int64_t kMostProducts = 4096;  // of a sum: bounds the scratch
 constexpr int64_t kFewProducts = 160;    // more of them hide the turning of sums, and bands are cut less evenly by rows
-constexpr float kInf = std::numeric_limits<float>::infinity();
 
 // A group's channels.
 struct Rows {
@@ -42,7 +40,9 @@ class ChannelConv {
         m_(plan.group_out()),
         k_(plan.group_in() * plan.taps()),
         groups_(ceil_div(m_, kernels_.rows)),
-        tile_(int64_t{kernels_.vectors} * kernels_.width) {
+        tile_(int64_t{kernels_.vectors} * kernels_.width),
+        bounded_(operands.fusion.bounds().has_value()),
+        bounds_(operands.fusion.bounds().value_or(ConvFusion::Bounds{})) {
     if (flat_) {
       tiles_ = std::clamp<int64_t>(kBlockFloats / (k_ * tile_), 1, kBlockTiles);
       bands_ = ceil_div(plan.out_pixels(), tiles_ * tile_);
@@ -55,10 +55,6 @@ class ChannelConv {
       bands_ = planes_.bands;
       offsets_ = tap_offsets(planes_, plan.group_in());
     }
-    const Activation kind = operands.fusion.activation.kind;
-    bounded_ = kind == Activation::kNone || kind == Activation::kRelu || kind == Activation::kClip;
-    low_ = kind == Activation::kRelu ? 0.0F : kind == Activation::kClip ? operands.fusion.activation.min : -kInf;
-    high_ = kind == Activation::kClip ? operands.fusion.activation.max : kInf;
   }
 
   void run() {
@@ -126,8 +122,8 @@ class ChannelConv {
     tile.w = weights + channel * k_;
     tile.bias = operands_.bias != nullptr ? operands_.bias + channel : kZeros;
     tile.residual = operands_.fusion.residual != nullptr ? operands_.fusion.residual + at : nullptr;
-    tile.low = low_;
-    tile.high = high_;
+    tile.low = bounds_.low;
+    tile.high = bounds_.high;
     tile.y = operands_.y + at;
     tile.ldy = plan_.out_pixels();
     return tile;
@@ -215,11 +211,11 @@ class ChannelConv {
   const GemmKernels& kernels_;
   const int64_t m_, k_, groups_;
   const int64_t tile_;  // pixels
-  int64_t tiles_ = 1;   // of a block
-  int64_t bands_ = 1;   // or blocks
+  const bool bounded_;  // the activation is done by bounds
+  const ConvFusion::Bounds bounds_;
+  int64_t tiles_ = 1;  // of a block
+  int64_t bands_ = 1;  // or blocks
   std::vector<int64_t> offsets_, copied_;
-  bool bounded_ = true;
-  float low_ = -kInf, high_ = kInf;
   std::vector<float> own_;
 };
 

@@ -35,47 +35,13 @@ void run_band(const ConvPlanes& p, const GemmKernels& kernels, const float* plan
   kernels.taps((rows - 1) * p.pitch + p.w.out, static_cast<int64_t>(p.taps.size()), lines.data(), weights, bias, out);
 }
 
-// Square kernels of 3 or 5 with equal steps of 1 or 2: rows are copied with their padding, parted by the columns'
-// phase, and computed from registers straight into the output.
-struct RowsConv {
-  static constexpr int64_t kFloats = 6144;  // rows of a band: stay in the first cache
-  static constexpr int64_t kRowSlack = 16;  // whole vectors are read
+// Square kernels of 3 or 5 with equal steps of 1 or 2 go straight from the input to the output.
+bool is_square(const WindowAxis& h, const WindowAxis& w) {
+  return h.kernel == w.kernel && (w.kernel == 3 || w.kernel == 5) && h.stride == w.stride && w.stride <= 2 &&
+         h.dilation == 1 && w.dilation == 1;
+}
 
-  WindowAxis h, w;
-  int64_t phase_pitch, pitch, band, bands;
-  std::array<int64_t, 5> columns{};
-
-  static bool fits(const WindowAxis& h, const WindowAxis& w) {
-    return h.kernel == w.kernel && (w.kernel == 3 || w.kernel == 5) && h.stride == w.stride && w.stride <= 2 &&
-           h.dilation == 1 && w.dilation == 1;
-  }
-
-  RowsConv(const WindowAxis& rows, const WindowAxis& line) : h(rows), w(line) {
-    phase_pitch = w.out + (w.kernel - 1) / w.stride;
-    pitch = w.stride * phase_pitch;
-    for (int64_t t = 0; t < w.kernel; ++t) columns[static_cast<size_t>(t)] = t % w.stride * phase_pitch + t / w.stride;
-    const int64_t rows_in = std::max(kFloats / pitch, 8 * h.stride + h.kernel);
-    band = std::min((rows_in - h.kernel) / h.stride + 1, h.out);
-    bands = ceil_div(h.out, band);
-  }
-
-  int64_t floats() const { return ((band - 1) * h.stride + h.kernel) * pitch + kRowSlack; }
-
-  void run(const GemmKernels& kernels, const float* plane, const float* weights, float bias, int64_t first,
-           int64_t rows, float* scratch, float* out) const {
-    for (int64_t phase = 0; phase < w.stride; ++phase) {
-      const PlaneRows part{first * h.stride - h.pad_begin,
-                           1,
-                           (rows - 1) * h.stride + h.kernel,
-                           phase - w.pad_begin,
-                           w.stride,
-                           phase_pitch};
-      copy_rows(kernels, h, w, plane, part, scratch + phase * phase_pitch, pitch);
-    }
-    kernels.depth_rows(static_cast<int>(w.kernel), static_cast<int>(w.stride), rows, w.out, scratch, pitch,
-                       columns.data(), weights, bias, out, w.out);
-  }
-};
+constexpr int64_t kSquarePixels = 16384;  // of a band
 
 // Calls body(channel, input plane, first row, rows, offset in the output, scratch) for every band of every plane.
 template <typename Body>
@@ -109,18 +75,21 @@ void conv_depthwise(const ConvPlan& plan, const ConvOperands& operands) {
   const WindowAxis& h = axes[1];
   const WindowAxis& w = axes[2];
   const auto bias = [&](int64_t channel) { return operands.bias != nullptr ? operands.bias[channel] : 0.0F; };
+  const bool bounded = operands.fusion.residual == nullptr && operands.fusion.bounds().has_value();
   const auto finish = [&](int64_t channel, int64_t offset, int64_t rows) {
     if (operands.fusion.present()) operands.fusion.apply(channel, offset, rows * w.out, operands.y + offset);
   };
-  if (RowsConv::fits(h, w)) {
-    const RowsConv conv(h, w);
-    return for_bands(
-        plan, h.out, w.out, conv.band, conv.floats(),
-        [&](int64_t channel, int64_t in_plane, int64_t first, int64_t rows, int64_t offset, float* scratch) {
-          conv.run(kernels, operands.x + in_plane * h.in * w.in, operands.w + channel * plan.taps(), bias(channel),
-                   first, rows, scratch, operands.y + offset);
-          finish(channel, offset, rows);
-        });
+  if (is_square(h, w)) {
+    const ConvFusion::Bounds bounds = bounded ? *operands.fusion.bounds() : ConvFusion::Bounds{};
+    const int64_t band = std::min(h.out, std::max<int64_t>(8, kSquarePixels / w.out));
+    return for_bands(plan, h.out, w.out, band, w.in,
+                     [&](int64_t channel, int64_t in_plane, int64_t first, int64_t rows, int64_t offset, float* zeros) {
+                       kernels.depth_plane({static_cast<int>(w.kernel), static_cast<int>(w.stride), h.in, w.in, w.out,
+                                            first, rows, h.pad_begin, w.pad_begin, operands.x + in_plane * h.in * w.in,
+                                            zeros, operands.w + channel * plan.taps(), bias(channel), bounds.low,
+                                            bounds.high, operands.y + offset - first * w.out});
+                       if (!bounded) finish(channel, offset, rows);
+                     });
   }
   const ConvPlanes p = banded_planes(plan);
   for_bands(plan, h.out, w.out, p.band, scratch_floats(p),
