@@ -55,54 +55,40 @@ inline void turn_parts(const __m512i* from, __m512i* to) {
   to[3] = _mm512_shuffle_i32x4(odd_low, odd_high, 0xDD);
 }
 
-// Where sums of windows go: to y in the order of the channels, or, by parts, to the memory of a few windows, from which
-// they become results. These take a pass of their own since the windows' columns and the sums leave them no registers.
+// Sums of windows, by parts, until they go to y in the order of their channels or become results. In memory, a few
+// windows at a time: what makes them and what becomes of them need the registers one after the other.
 template <bool kFinish, int kRuns>
 class DepthwiseOutput {
  public:
-  DepthwiseOutput(const DepthwiseRow& row, __mmask64 valid, int32_t* y) : row_(row), valid_(valid), y_(y) {
+  static constexpr int64_t kWindows = 16;
+
+  DepthwiseOutput(const DepthwiseRow& row, __mmask64 valid, const uint8_t* starts, int32_t* y)
+      : row_(row), valid_(valid), y_(y) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) start_[k] = _mm512_load_si512(starts + 64 * k);
     if constexpr (kFinish) {
-      by_parts(row.finish->bias, bias_);
+      __m512i bias[4];
+      by_parts(row.finish->bias, bias);
       by_parts(row.finish->factor, factor_);
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; ++k) start_[k] = _mm512_add_epi32(start_[k], bias[k]);
     }
   }
 
-  // Windows one after the other.
-  void put(int64_t window, const __m512i* sum) const {
-    if constexpr (kFinish) {
-      int32_t* to = y_ + window % kWindows * 64;
-#pragma GCC unroll 4
-      for (int k = 0; k < 4; ++k) _mm512_store_si512(to + k * 16, sum[k]);
-    } else {
-      __m512i ordered[4];
-      turn_parts(sum, ordered);
-#pragma GCC unroll 4
-      for (int k = 0; k < 4; ++k) {
-        const int first = k * 16 % kLanes, run = k * 16 / kLanes;
-        const auto lanes = static_cast<__mmask16>(valid_ >> first);
-        int32_t* to = y_ + (window + row_.run_windows[run]) * row_.channels + first;
-        if (lanes == 0xFFFF) {
-          _mm512_storeu_si512(to, ordered[k]);
-        } else if (lanes != 0) {
-          _mm512_mask_storeu_epi32(to, lanes, ordered[k]);
-        }
-      }
-    }
+  // What sums of a part begin with.
+  __m512i start(int part) const { return start_[part]; }
+  void put(int64_t window, int part, __m512i sum) {
+    _mm512_store_si512(sums_ + window % kWindows * 64 + part * 16, sum);
   }
 
-  // Before `window` is put, or behind the last one.
-  void finish_before(int64_t window) const {
-    if constexpr (!kFinish) return;
-    if (window == row_.pixels) {
-      finish((window - 1) / kWindows * kWindows, window);
-    } else if (window % kWindows == 0 && window > 0) {
-      finish(window - kWindows, window);
-    }
+  // Windows [first, end), first a multiple of kWindows, have all been put.
+  void flush(int64_t first, int64_t end) const {
+    if constexpr (!kFinish) return store(first, end);
+    row_.finish->wide ? finish<true>(first, end) : finish<false>(first, end);
   }
 
  private:
   static constexpr int kLanes = 64 / kRuns;  // of a run
-  static constexpr int64_t kWindows = 16;    // even: loops put two at a time
 
   void by_parts(const void* channels, __m512i* parts) const {
     __m512i ordered[4];
@@ -115,25 +101,42 @@ class DepthwiseOutput {
     turn_parts(ordered, parts);
   }
 
-  void finish(int64_t first, int64_t end) const {
-    row_.finish->wide ? finish_windows<true>(first, end) : finish_windows<false>(first, end);
+  void store(int64_t first, int64_t end) const {
+    const int32_t* sums = sums_;
+    for (int64_t window = first; window < end; ++window, sums += 64) {
+      __m512i parts[4], ordered[4];
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; ++k) parts[k] = _mm512_load_si512(sums + 16 * k);
+      turn_parts(parts, ordered);
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; ++k) {
+        const int lane = k * 16 % kLanes, run = k * 16 / kLanes;
+        const auto lanes = static_cast<__mmask16>(valid_ >> lane);
+        int32_t* to = y_ + (window + row_.run_windows[run]) * row_.channels + lane;
+        if (lanes == 0xFFFF) {
+          _mm512_storeu_si512(to, ordered[k]);
+        } else if (lanes != 0) {
+          _mm512_mask_storeu_epi32(to, lanes, ordered[k]);
+        }
+      }
+    }
   }
 
   template <bool kWide>
-  void finish_windows(int64_t first, int64_t end) const {
+  void finish(int64_t first, int64_t end) const {
     const RequantizeBlock& b = *row_.finish;
     const RequantizeVectors vectors(b);
     const int64_t y_stride = b.y_stride;
     int64_t run[kRuns];
     for (int i = 0; i < kRuns; ++i) run[i] = row_.run_windows[i] * y_stride;
     int8_t* y = b.y + first * y_stride;
-    const int32_t* sums = y_;
+    const int32_t* sums = sums_;
     for (int64_t window = first; window < end; ++window, sums += 64, y += y_stride) {
       __m512i u[4];
       __m512i least = _mm512_set1_epi32(-1);
 #pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) {
-        const __m512i t = _mm512_add_epi32(_mm512_load_si512(sums + 16 * k), bias_[k]);
+        const __m512i t = _mm512_load_si512(sums + 16 * k);
         u[k] = requantize_vector<false, true, kWide>(vectors, t, _mm512_castsi512_ps(factor_[k]), 0xFFFF, nullptr);
         least = _mm512_min_epu16(least, u[k]);
       }
@@ -157,20 +160,20 @@ class DepthwiseOutput {
   template <bool kWide>
   [[gnu::noinline]] void decide(int64_t window, const int32_t* sums) const {
     __m512i t[4], ordered[4];
-    for (int k = 0; k < 4; ++k) t[k] = _mm512_add_epi32(_mm512_load_si512(sums + 16 * k), bias_[k]);
+    for (int k = 0; k < 4; ++k) t[k] = _mm512_load_si512(sums + 16 * k);
     turn_parts(t, ordered);
     alignas(64) int32_t values[64];
     for (int k = 0; k < 4; ++k) _mm512_store_si512(values + 16 * k, ordered[k]);
-    for (int run = 0; run < kRuns; ++run) {
-      const int64_t pixel = window + row_.run_windows[run];
-      requantize_doubtful<false, kWide>(*row_.finish, values + run * kLanes, pixel, 0, row_.channels);
-    }
+    for (int i = 0; i < kRuns; ++i)
+      requantize_doubtful<false, kWide>(*row_.finish, values + i * kLanes, window + row_.run_windows[i], 0,
+                                        row_.channels);
   }
 
   const DepthwiseRow& row_;
   __mmask64 valid_;
   int32_t* y_;
-  __m512i bias_[4] = {}, factor_[4] = {};
+  __m512i start_[4], factor_[4] = {};
+  alignas(64) int32_t sums_[kWindows * 64];
 };
 
 // Up to 4 taps of a window.
@@ -188,21 +191,19 @@ inline void interleave_taps(const DepthwiseRow& row, __mmask64 valid, __m512i fl
 }
 
 template <bool kFinish, int kRuns, int kWindows>
-void depthwise_windows(const DepthwiseRow& row, const DepthwiseOutput<kFinish, kRuns>& out, __mmask64 valid,
-                       const int8_t* x, const uint8_t* weights, int64_t window) {
+void depthwise_windows(const DepthwiseRow& row, DepthwiseOutput<kFinish, kRuns>& out, __mmask64 valid, const int8_t* x,
+                       const uint8_t* weights, int64_t window) {
   __m512i sum[kWindows][kTapGroup], more[kWindows][kTapGroup];
   const __m512i flips = _mm512_load_si512(weights);
-  weights += 64;
 #pragma GCC unroll 4
   for (int k = 0; k < kTapGroup; ++k) {
-    const __m512i start = _mm512_load_si512(weights + k * 64);
 #pragma GCC unroll 2
     for (int p = 0; p < kWindows; ++p) {
-      sum[p][k] = start;
+      sum[p][k] = out.start(k);
       more[p][k] = _mm512_setzero_si512();
     }
   }
-  weights += kTapGroup * 64;
+  weights += (1 + kTapGroup) * 64;
   for (int64_t tap = 0; tap < row.taps; tap += kTapGroup, weights += 2 * kTapGroup * 64) {
     __m512i parts[kWindows][kTapGroup];
 #pragma GCC unroll 2
@@ -221,25 +222,22 @@ void depthwise_windows(const DepthwiseRow& row, const DepthwiseOutput<kFinish, k
 #pragma GCC unroll 2
   for (int p = 0; p < kWindows; ++p) {
 #pragma GCC unroll 4
-    for (int k = 0; k < kTapGroup; ++k) sum[p][k] = _mm512_add_epi32(sum[p][k], more[p][k]);
-    out.put(window + p, sum[p]);
+    for (int k = 0; k < kTapGroup; ++k) out.put(window + p, k, _mm512_add_epi32(sum[p][k], more[p][k]));
   }
 }
 
 template <bool kFinish, int kRuns>
 void depthwise_bytes_of(const DepthwiseRow& row, const int8_t* x, const uint8_t* w, int32_t* y) {
+  using Output = DepthwiseOutput<kFinish, kRuns>;
   const __mmask64 valid = valid_channels(row);
-  const DepthwiseOutput<kFinish, kRuns> out(row, valid, y);
-  int64_t p = 0;
-  for (; p + 2 <= row.pixels; p += 2) {
-    out.finish_before(p);
-    depthwise_windows<kFinish, kRuns, 2>(row, out, valid, x + p * row.pixel_step, w, p);
+  Output out(row, valid, w + 64, y);
+  for (int64_t first = 0; first < row.pixels; first += Output::kWindows) {
+    const int64_t end = first + Output::kWindows < row.pixels ? first + Output::kWindows : row.pixels;
+    int64_t p = first;
+    for (; p + 2 <= end; p += 2) depthwise_windows<kFinish, kRuns, 2>(row, out, valid, x + p * row.pixel_step, w, p);
+    if (p < end) depthwise_windows<kFinish, kRuns, 1>(row, out, valid, x + p * row.pixel_step, w, p);
+    out.flush(first, end);
   }
-  if (p < row.pixels) {
-    out.finish_before(p);
-    depthwise_windows<kFinish, kRuns, 1>(row, out, valid, x + p * row.pixel_step, w, p);
-  }
-  out.finish_before(row.pixels);
 }
 
 // A column of 3 rows.
@@ -251,57 +249,64 @@ inline void interleave_column(const DepthwiseRow& row, __mmask64 valid, __m512i 
                    load_tap<kRuns>(row, valid, flips, x + row.tap_offset[6]), _mm512_setzero_si512(), parts);
 }
 
-// Two windows kStride columns apart, from the 3 + kStride columns that they meet.
-template <bool kFinish, int kRuns, int kStride>
-inline void depthwise_column_windows(const DepthwiseOutput<kFinish, kRuns>& out, const __m512i (*columns)[kTapGroup],
-                                     const uint8_t* weights, int64_t window, int64_t left) {
-  __m512i sum[2][kTapGroup];
+// One part of kWindows windows, kStride columns apart: the part of each column that they meet lies 64 bytes behind that
+// of the one before it.
+template <int kStride, int kWindows>
+inline void depthwise_part(const uint8_t* columns, const __m512i (*weights)[2], __m512i start, __m512i* sum) {
 #pragma GCC unroll 4
-  for (int k = 0; k < kTapGroup; ++k) sum[0][k] = sum[1][k] = _mm512_load_si512(weights + k * 64);
-  const uint8_t* line = weights + kTapGroup * 64;
+  for (int p = 0; p < kWindows; ++p) sum[p] = start;
 #pragma GCC unroll 3
   for (int column = 0; column < 3; ++column) {
 #pragma GCC unroll 2
     for (int addend = 0; addend < 2; ++addend) {
 #pragma GCC unroll 4
-      for (int k = 0; k < kTapGroup; ++k, line += 64) {
-        const __m512i w = _mm512_load_si512(line);
-        sum[0][k] = _mm512_dpbusd_epi32(sum[0][k], columns[column][k], w);
-        sum[1][k] = _mm512_dpbusd_epi32(sum[1][k], columns[column + kStride][k], w);
+      for (int p = 0; p < kWindows; ++p) {
+        const __m512i x = _mm512_load_si512(columns + (p * kStride + column) * 64);
+        sum[p] = _mm512_dpbusd_epi32(sum[p], x, weights[column][addend]);
       }
     }
   }
-  out.put(window, sum[0]);
-  if (left > 1) out.put(window + 1, sum[1]);
 }
 
+// First the columns of some windows are interleaved; then come all windows part by part, with the part's weights in
+// registers.
 template <bool kFinish, int kRuns, int kStride>
 void depthwise_columns_of(const DepthwiseRow& row, const int8_t* x, const uint8_t* w, int32_t* y) {
-  constexpr int kColumns = 3 + kStride, kKept = 3 - kStride;  // of two windows, and those of the next two
+  using Output = DepthwiseOutput<kFinish, kRuns>;
+  constexpr int64_t kColumns = (Output::kWindows - 1) * kStride + 3;
   const __mmask64 valid = valid_channels(row);
   const __m512i flips = _mm512_load_si512(w);
-  const DepthwiseOutput<kFinish, kRuns> out(row, valid, y);
-  w += 64;
-  __m512i columns[kColumns][kTapGroup];
-#pragma GCC unroll 2
-  for (int k = 0; k < kKept; ++k) interleave_column<kRuns>(row, valid, flips, x + k * row.column_step, columns[k]);
-  for (int64_t p = 0; p < row.pixels; p += 2) {
-    out.finish_before(p);
-    const int64_t left = row.pixels - p;
-    const int8_t* from = x + p * kStride * row.column_step;
+  Output out(row, valid, w + 64, y);
+  w += (1 + kTapGroup) * 64;
+  alignas(64) uint8_t columns[kTapGroup][kColumns][64];
+  for (int64_t first = 0; first < row.pixels; first += Output::kWindows) {
+    const int64_t n = first + Output::kWindows < row.pixels ? Output::kWindows : row.pixels - first;
+    const int8_t* from = x + first * kStride * row.column_step;
+    for (int64_t column = 0; column < (n - 1) * kStride + 3; ++column) {
+      __m512i parts[kTapGroup];
+      interleave_column<kRuns>(row, valid, flips, from + column * row.column_step, parts);
 #pragma GCC unroll 4
-    for (int k = kKept; k < kColumns; ++k) {
-      // An odd last window has no second: its columns need not exist.
-      if (k < 3 || left > 1) interleave_column<kRuns>(row, valid, flips, from + k * row.column_step, columns[k]);
+      for (int k = 0; k < kTapGroup; ++k) _mm512_store_si512(columns[k][column], parts[k]);
     }
-    depthwise_column_windows<kFinish, kRuns, kStride>(out, columns, w, p, left);
-#pragma GCC unroll 2
-    for (int k = 0; k < kKept; ++k) {
+    for (int k = 0; k < kTapGroup; ++k) {
+      __m512i weights[3][2];
+#pragma GCC unroll 6
+      for (int i = 0; i < 6; ++i) weights[i / 2][i % 2] = _mm512_load_si512(w + (i * kTapGroup + k) * 64);
+      int64_t p = 0;
+      for (; p + 4 <= n; p += 4) {
+        __m512i sum[4];
+        depthwise_part<kStride, 4>(columns[k][p * kStride], weights, out.start(k), sum);
 #pragma GCC unroll 4
-      for (int part = 0; part < kTapGroup; ++part) columns[k][part] = columns[2 * kStride + k][part];
+        for (int i = 0; i < 4; ++i) out.put(p + i, k, sum[i]);
+      }
+      for (; p < n; ++p) {
+        __m512i sum[1];
+        depthwise_part<kStride, 1>(columns[k][p * kStride], weights, out.start(k), sum);
+        out.put(p, k, sum[0]);
+      }
     }
+    out.flush(first, first + n);
   }
-  out.finish_before(row.pixels);
 }
 
 template <bool kFinish, int kRuns>

@@ -23,7 +23,7 @@ inline __mmask16 lanes_of(int64_t channels, int64_t first) {
 // What all values of a block share, apart from the block: stores of bytes could change that.
 struct RequantizeVectors {
   __m512 constant, residual_factor;
-  __m512i residual_offset, doubt, low, high, high_words;
+  __m512i residual_offset, doubt, low, high, high_words, high_words_of_parts;
 
   explicit RequantizeVectors(const RequantizeBlock& b)
       : constant(_mm512_set1_ps(b.constant)),
@@ -36,6 +36,10 @@ struct RequantizeVectors {
                                                            23, 25, 27, 29, 31, 33, 35, 37, 39, 41, 43,
                                                            45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
     high_words = _mm512_load_si512(kHighWords);
+    alignas(64) static constexpr int16_t kOfParts[32] = {1,  3,  5,  7,  33, 35, 37, 39, 9,  11, 13,
+                                                         15, 41, 43, 45, 47, 17, 19, 21, 23, 49, 51,
+                                                         53, 55, 25, 27, 29, 31, 57, 59, 61, 63};
+    high_words_of_parts = _mm512_load_si512(kOfParts);
   }
 };
 
@@ -71,8 +75,8 @@ inline __m512i result_bytes(const RequantizeVectors& b, const __m512i* u) {
 
 // The same of vectors that hold lanes of 128 bits k of four vectors of channels.
 inline __m512i result_bytes_of_parts(const RequantizeVectors& b, const __m512i* u) {
-  const __m512i first = _mm512_packs_epi32(_mm512_srai_epi32(u[0], 16), _mm512_srai_epi32(u[1], 16));
-  const __m512i second = _mm512_packs_epi32(_mm512_srai_epi32(u[2], 16), _mm512_srai_epi32(u[3], 16));
+  const __m512i first = _mm512_permutex2var_epi16(u[0], b.high_words_of_parts, u[1]);
+  const __m512i second = _mm512_permutex2var_epi16(u[2], b.high_words_of_parts, u[3]);
   return _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(first, second), b.low), b.high);
 }
 
