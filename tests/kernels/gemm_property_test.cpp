@@ -98,31 +98,38 @@ TEST(GemmKernels, Taps) {
   });
 }
 
-const Property kDepthRows({"gemm.depth_rows"}, kUsual);
-TEST(GemmKernels, DepthRows) {
-  for_cases(kDepthRows, [](Rng& rng, Memory& memory, const GemmKernels& kernels) {
-    const int side = one_in(rng, 2) ? 3 : 5, step = one_in(rng, 2) ? 1 : 2;
-    const int64_t rows = pick(rng, 0, 9), n = any_extent(rng, 40), whole = align_up(n, int64_t{kernels.width});
-    std::vector<int64_t> columns;
-    for (int t = 0; t < side; ++t) columns.push_back(pick(rng, 0, 20));
-    const int64_t in_rows = std::max<int64_t>(0, (rows - 1) * step + side), in_pitch = whole + 20 + pick(rng, 0, 2);
-    const int64_t out_pitch = n + pick(rng, 0, 3);
-    const auto in = any_floats(rng, in_rows * in_pitch), weights = any_floats(rng, side * side);
-    const auto before = any_floats(rng, rows * out_pitch);
-    const float bias = any_float(rng);
+const Property kDepthPlane({"gemm.depth_plane"}, kUsual);
+TEST(GemmKernels, DepthPlane) {
+  for_cases(kDepthPlane, [](Rng& rng, Memory& memory, const GemmKernels& kernels) {
+    DepthPlane d{};
+    d.side = one_in(rng, 2) ? 3 : 5, d.step = one_in(rng, 2) ? 1 : 2;
+    d.in_h = pick(rng, 1, 9), d.in_w = std::max<int64_t>(1, any_extent(rng, 80)), d.out_w = any_extent(rng, 50);
+    d.first = pick(rng, 0, 3), d.rows = pick(rng, 0, 9), d.pad_y = pick(rng, 0, 5), d.pad_x = pick(rng, 0, 5);
+    const auto in = any_floats(rng, d.in_h * d.in_w), weights = any_floats(rng, d.side * d.side);
+    const std::vector<float> zeros(at(d.in_w));
+    d.bias = any_float(rng);
+    const bool clamps = one_in(rng, 2);
+    d.low = clamps ? any_float(rng) : -INFINITY;
+    d.high = clamps ? any_float(rng) : INFINITY;
+    const auto before = any_floats(rng, (d.first + d.rows) * d.out_w);
     auto want = before;
-    for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t x = 0; x < n; ++x) {
-        float sum = bias;
-        for (int64_t tap = 0; tap < side * side; ++tap)
-          sum =
-              std::fma(in[at((i * step + tap / side) * in_pitch + columns[at(tap % side)] + x)], weights[at(tap)], sum);
-        want[at(i * out_pitch + x)] = sum;
+    for (int64_t i = d.first * d.out_w; i < static_cast<int64_t>(want.size()); ++i) {
+      float sum = d.bias;
+      for (int64_t tap = 0; tap < d.side * d.side; ++tap) {
+        const int64_t y = i / d.out_w * d.step + tap / d.side - d.pad_y;
+        const int64_t x = i % d.out_w * d.step + tap % d.side - d.pad_x;
+        const bool inside = y >= 0 && y < d.in_h && x >= 0 && x < d.in_w;
+        sum = std::fma(inside ? in[at(y * d.in_w + x)] : 0.0F, weights[at(tap)], sum);
       }
+      sum = sum < d.low ? d.low : sum;
+      want[at(i)] = sum > d.high ? d.high : sum;
     }
     const auto out = memory.copy(rng, before);
-    kernels.depth_rows(side, step, rows, n, memory.copy(rng, in).data(), in_pitch, columns.data(),
-                       memory.copy(rng, weights).data(), bias, out.data(), out_pitch);
+    d.in = memory.copy(rng, in).data();
+    d.zeros = memory.copy(rng, zeros).data();
+    d.weights = memory.copy(rng, weights).data();
+    d.out = out.data();
+    kernels.depth_plane(d);
     return same_values(out, want, true);
   });
 }

@@ -435,7 +435,7 @@ TEST(NpuConvLoops, HalfTiesDecidedByTheLastBit) {
 }
 
 // Larger shapes and threads: against the scalar reference, which the tests above hold to exact numbers.
-const Property kLarger({"conv_s8 and conv_f16, larger"}, 12);
+const Property kLarger({"conv_s8 and conv_f16, larger"}, 12, 300);
 TEST(NpuConvLoops, LargerShapesEqualTheReferenceForAnyThreads) {
   const auto every = supported_loops();
   for (Cases cases(kLarger, names_of(every)); cases.next();) {

@@ -137,8 +137,8 @@ void fill(Rng& rng, std::span<int8_t> values) {
   }
 }
 
-Property::Property(std::initializer_list<const char*> names, int64_t usual_cases)
-    : usual(usual_cases), functions(names.begin(), names.end()) {
+Property::Property(std::initializer_list<const char*> names, int64_t usual_cases, int64_t most_cases)
+    : usual(usual_cases), most(most_cases), functions(names.begin(), names.end()) {
   properties().push_back(this);
 }
 
@@ -152,7 +152,7 @@ std::vector<std::string> functions_with_properties() {
 Cases::Cases(const Property& property, std::vector<std::string> isas)
     : property_(property),
       isas_(std::move(isas)),
-      wanted_(number_from_environment("OPENRKNN_CASES", property.usual)),
+      wanted_(std::min(property.most, number_from_environment("OPENRKNN_CASES", property.usual))),
       only_(number_from_environment("OPENRKNN_CASE", -1)),
       seed_(static_cast<uint64_t>(number_from_environment("OPENRKNN_SEED", 1))) {
   watch_for_crashes();

@@ -57,8 +57,9 @@ void fill(Rng& rng, std::span<int8_t> values);  // random, at the ends, or all t
 // Functions that a property is about: table members as "rows.clamp" (kernel_tables.hpp), others by their names.
 class Property {
  public:
-  Property(std::initializer_list<const char*> functions, int64_t usual);
-  int64_t usual;
+  // `usual`: cases where the environment does not say; never more than `most`.
+  Property(std::initializer_list<const char*> functions, int64_t usual, int64_t most = INT64_MAX);
+  int64_t usual, most;
   std::vector<std::string> functions;
 };
 // Those of all properties of the program.
