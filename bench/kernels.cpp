@@ -15,6 +15,7 @@
 #include "kernels/npu/conv.hpp"
 #include "kernels/npu/elementwise.hpp"
 #include "kernels/npu/winograd.hpp"
+#include "kernels/tables_in_use.hpp"
 #include "peak.hpp"
 
 namespace openrknn::bench {
@@ -221,6 +222,8 @@ int main(int argc, char** argv) {
   openrknn::set_thread_count(1);
   const auto& peak = openrknn::bench::peak();
   benchmark::AddCustomContext("isa", std::string(openrknn::isa_name(openrknn::isa())));
+  for (const openrknn::TableInUse& table : openrknn::tables_in_use())
+    benchmark::AddCustomContext(std::string(table.kernels), std::string(table.isa));
   benchmark::AddCustomContext("peak GMAC/s", "int8 " + std::to_string(peak.int8 * 1e-9) + ", fp32 " +
                                                  std::to_string(peak.fp32 * 1e-9) + ", fp64 " +
                                                  std::to_string(peak.fp64 * 1e-9));

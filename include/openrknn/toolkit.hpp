@@ -261,6 +261,7 @@ struct BenchReport {
   std::string model;
   std::string target;  // empty for a source model
   std::string isa;
+  std::vector<std::pair<std::string, std::string>> kernels;  // each kind, and the instruction set of its loops
   int threads = 1;
   int64_t repeat = 0;
   double min_ms = 0, median_ms = 0;  // the program alone

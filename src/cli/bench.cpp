@@ -26,13 +26,15 @@ int work(const BenchArguments& a) {
       table.add({t.name, t.op, format("%.3f", t.min_ms), format("%.3f", static_cast<double>(t.macs) * 1e-6)});
     table.print();
   }
+  std::string kernels;
+  for (const auto& [kind, isa] : report.kernels) kernels += (kernels.empty() ? "" : ", ") + kind + " " + isa;
   std::printf(
       "%s%s%s: min %.3f ms, median %.3f ms over %lld run(s), the first %.3f ms; load %.3f ms, inputs %.3f ms, outputs "
       "%.3f ms; %d "
-      "thread(s), %s\n",
+      "thread(s), %s (%s)\n",
       report.model.c_str(), report.target.empty() ? "" : " for ", report.target.c_str(), report.min_ms,
       report.median_ms, static_cast<long long>(report.repeat), report.first_ms, report.load_ms, report.input_ms,
-      report.output_ms, report.threads, report.isa.c_str());
+      report.output_ms, report.threads, report.isa.c_str(), kernels.c_str());
   return kDone;
 }
 

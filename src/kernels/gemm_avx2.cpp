@@ -1,4 +1,5 @@
 // Compiled with -mavx2 -mfma; see CMakeLists.txt.
+#include "kernels/compiled_isa.hpp"
 #include "kernels/gemm_kernels.hpp"
 
 #if defined(__x86_64__)
@@ -69,8 +70,8 @@ static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
 }  // namespace
 
 const GemmKernels& gemm_kernels_avx2() {
-  static const GemmKernels table = {kRows,      kWidth,       kVectors,  tile,       taps,  depth_plane,
-                                    pixel_tile, channel_tile, copy_line, copy_lines, clamp, scale};
+  static const GemmKernels table = {kCompiledIsa, kRows,        kWidth,    kVectors,   tile,  taps, depth_plane,
+                                    pixel_tile,   channel_tile, copy_line, copy_lines, clamp, scale};
   return table;
 }
 

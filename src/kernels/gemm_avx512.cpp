@@ -1,4 +1,5 @@
 // Compiled with -mavx512f and its companions; see CMakeLists.txt.
+#include "kernels/compiled_isa.hpp"
 #include "kernels/gemm_kernels.hpp"
 
 #if defined(__x86_64__)
@@ -133,7 +134,8 @@ static void copy_lines_in_vectors(const float* from, int64_t from_pitch, int64_t
 }  // namespace
 
 const GemmKernels& gemm_kernels_avx512() {
-  static const GemmKernels table = {kRows,
+  static const GemmKernels table = {kCompiledIsa,
+                                    kRows,
                                     kWidth,
                                     kVectors,
                                     tile,

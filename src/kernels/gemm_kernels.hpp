@@ -42,9 +42,10 @@ struct DepthPlane {
 };
 
 struct GemmKernels {
-  int rows;     // largest tile height
-  int width;    // floats a vector
-  int vectors;  // largest tile width in vectors
+  const char* isa;  // that these are compiled for
+  int rows;         // largest tile height
+  int width;        // floats a vector
+  int vectors;      // largest tile width in vectors
 
   // A tile of rows x (vectors * width): c[i][j] = start + sum over l, in order, of a[i][l] * b[l][j]: one chain of
   // fused multiply-adds per element. The chain starts from bias[i], or goes on from c when bias is null.

@@ -1,5 +1,6 @@
 // The baseline: NEON on aarch64, one float at a time elsewhere (x86-64 without FMA calls the C library's fma, which is
 // slow and exact).
+#include "kernels/compiled_isa.hpp"
 #include "kernels/gemm_kernels.hpp"
 
 #if defined(__aarch64__)
@@ -119,8 +120,8 @@ static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
 }  // namespace
 
 const GemmKernels& gemm_kernels_scalar() {
-  static const GemmKernels table = {kRows,      kWidth,       kVectors,  tile,       taps,  depth_plane,
-                                    pixel_tile, channel_tile, copy_line, copy_lines, clamp, scale};
+  static const GemmKernels table = {kCompiledIsa, kRows,        kWidth,    kVectors,   tile,  taps, depth_plane,
+                                    pixel_tile,   channel_tile, copy_line, copy_lines, clamp, scale};
   return table;
 }
 

@@ -8,6 +8,7 @@
 #include "base/parallel.hpp"
 #include "eval/evaluator.hpp"
 #include "kernels/isa.hpp"
+#include "kernels/tables_in_use.hpp"
 #include "toolkit/convert.hpp"
 #include "toolkit/feed.hpp"
 #include "toolkit/state.hpp"
@@ -54,13 +55,18 @@ Status repeat_runs(int64_t repeat, toolkit::BenchReport& report, const Once& onc
   return {};
 }
 
+void name_kernels(toolkit::BenchReport& report) {
+  report.isa = isa_name(isa());
+  for (const TableInUse& table : tables_in_use()) report.kernels.emplace_back(table.kernels, table.isa);
+}
+
 Result<toolkit::BenchReport> bench(toolkit::Program::State& state, const toolkit::Tensors& given, int64_t repeat) {
   const model::Program& program = state.program;
   toolkit::BenchReport report;
   report.model = std::filesystem::path(state.path).filename().string();
   report.target = program.target;
   report.threads = thread_count();
-  report.isa = isa_name(isa());
+  name_kernels(report);
   report.load_ms = state.load_ms;
   Tensors inputs;
   for (const auto& [name, tensor] : given) {
@@ -99,7 +105,7 @@ Result<toolkit::BenchReport> bench(const toolkit::Model::State& state, const too
   toolkit::BenchReport report;
   report.model = std::filesystem::path(state.path).filename().string();
   report.threads = thread_count();
-  report.isa = isa_name(isa());
+  name_kernels(report);
   Tensors inputs;
   for (const auto& [name, tensor] : given) {
     OPENRKNN_TRY(Tensor t, to_internal(tensor, name));

@@ -57,18 +57,14 @@ std::string to_json(const CompareReport& report) {
 }
 
 std::string to_json(const BenchReport& report) {
-  Json json{{"model", report.model},
-            {"target", report.target.empty() ? Json(nullptr) : Json(report.target)},
-            {"isa", report.isa},
-            {"threads", report.threads},
-            {"repeat", report.repeat},
-            {"min_ms", report.min_ms},
-            {"median_ms", report.median_ms},
-            {"first_ms", report.first_ms},
-            {"load_ms", report.load_ms},
-            {"input_ms", report.input_ms},
-            {"output_ms", report.output_ms},
+  Json json{{"model", report.model},       {"target", report.target.empty() ? Json(nullptr) : Json(report.target)},
+            {"isa", report.isa},           {"kernels", Json::object()},
+            {"threads", report.threads},   {"repeat", report.repeat},
+            {"min_ms", report.min_ms},     {"median_ms", report.median_ms},
+            {"first_ms", report.first_ms}, {"load_ms", report.load_ms},
+            {"input_ms", report.input_ms}, {"output_ms", report.output_ms},
             {"tasks", Json::array()}};
+  for (const auto& [kind, isa] : report.kernels) json["kernels"][kind] = isa;
   for (const auto& t : report.tasks)
     json["tasks"].push_back({{"name", t.name}, {"op", t.op}, {"min_ms", t.min_ms}, {"macs", t.macs}});
   return text(json);

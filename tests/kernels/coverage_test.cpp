@@ -6,6 +6,7 @@
 
 #include "kernels/kernel_tables.hpp"
 #include "kernels/property.hpp"
+#include "kernels/tables_in_use.hpp"
 
 namespace openrknn::testing {
 namespace {
@@ -42,32 +43,47 @@ void expect_covered(const std::string& table, size_t size, std::vector<Member> m
 TEST(KernelCoverage, EveryFunctionOfGemm) {
   using T = GemmKernels;
   expect_covered("gemm", sizeof(T),
-                 {NUMBER(T, rows), NUMBER(T, width), NUMBER(T, vectors), FUNCTION(T, tile), FUNCTION(T, taps),
-                  FUNCTION(T, depth_plane), FUNCTION(T, pixel_tile), FUNCTION(T, channel_tile), FUNCTION(T, line),
-                  FUNCTION(T, lines), FUNCTION(T, clamp), FUNCTION(T, scale)});
+                 {NUMBER(T, isa), NUMBER(T, rows), NUMBER(T, width), NUMBER(T, vectors), FUNCTION(T, tile),
+                  FUNCTION(T, taps), FUNCTION(T, depth_plane), FUNCTION(T, pixel_tile), FUNCTION(T, channel_tile),
+                  FUNCTION(T, line), FUNCTION(T, lines), FUNCTION(T, clamp), FUNCTION(T, scale)});
 }
 
 TEST(KernelCoverage, EveryFunctionOfRows) {
   using T = npu::RowKernels;
-  expect_covered("rows", sizeof(T),
-                 {FUNCTION(T, requantize), FUNCTION(T, requantize_look_up), FUNCTION(T, channel), FUNCTION(T, operand),
-                  FUNCTION(T, table_index), FUNCTION(T, half_table), FUNCTION(T, prelu), FUNCTION(T, clamp),
-                  FUNCTION(T, output), FUNCTION(T, quantize_s8), FUNCTION(T, dequantize_s8), FUNCTION(T, widen),
-                  FUNCTION(T, narrow), FUNCTION(T, half_output), FUNCTION(T, max_s8), FUNCTION(T, max_f16),
-                  FUNCTION(T, sum_s8), FUNCTION(T, widen_s8), FUNCTION(T, multiply_s8)});
+  expect_covered(
+      "rows", sizeof(T),
+      {NUMBER(T, isa),       FUNCTION(T, requantize),  FUNCTION(T, requantize_look_up), FUNCTION(T, channel),
+       FUNCTION(T, operand), FUNCTION(T, table_index), FUNCTION(T, half_table),         FUNCTION(T, prelu),
+       FUNCTION(T, clamp),   FUNCTION(T, output),      FUNCTION(T, quantize_s8),        FUNCTION(T, dequantize_s8),
+       FUNCTION(T, widen),   FUNCTION(T, narrow),      FUNCTION(T, half_output),        FUNCTION(T, max_s8),
+       FUNCTION(T, max_f16), FUNCTION(T, sum_s8),      FUNCTION(T, widen_s8),           FUNCTION(T, multiply_s8)});
 }
 
 TEST(KernelCoverage, EveryFunctionOfConvolutions) {
   using T = npu::ConvKernels;
   expect_covered(
       "conv", sizeof(T),
-      {NUMBER(T, integer_lanes), NUMBER(T, integer_panels), NUMBER(T, integer_bytes), NUMBER(T, weight_offset),
-       NUMBER(T, finishes), FUNCTION(T, integer), FUNCTION(T, sum_pixels), FUNCTION(T, sum_line),
-       FUNCTION(T, depthwise_s8), FUNCTION(T, depthwise_bytes), NUMBER(T, half_channels), FUNCTION(T, half),
-       FUNCTION(T, half_slab), FUNCTION(T, depthwise_f16), NUMBER(T, winograd)});
+      {NUMBER(T, isa), NUMBER(T, integer_lanes), NUMBER(T, integer_panels), NUMBER(T, integer_bytes),
+       NUMBER(T, weight_offset), NUMBER(T, finishes), FUNCTION(T, integer), FUNCTION(T, sum_pixels),
+       FUNCTION(T, sum_line), FUNCTION(T, depthwise_s8), FUNCTION(T, depthwise_bytes), NUMBER(T, half_channels),
+       FUNCTION(T, half), FUNCTION(T, half_slab), FUNCTION(T, depthwise_f16), NUMBER(T, winograd)});
   using W = npu::WinogradKernels;
   expect_covered("winograd", sizeof(W),
                  {NUMBER(W, lanes), FUNCTION(W, input), FUNCTION(W, products), FUNCTION(W, output)});
+}
+
+// What the build compiled a file for, against what it is chosen for.
+TEST(KernelTables, AreCompiledForTheSetThatChoosesThem) {
+  const Isa before = isa();
+  for (const Isa set : kEveryIsa) {
+    if (!isa_supported(set)) continue;
+    force_isa(set);
+    for (const TableInUse& table : tables_in_use()) {
+      const Isa expected = table.kernels == "convolutions" ? set : without_dot(set);
+      EXPECT_EQ(table.isa, isa_name(expected)) << table.kernels << " for " << isa_name(set);
+    }
+  }
+  force_isa(before);
 }
 
 #undef FUNCTION

@@ -110,6 +110,7 @@ struct WinogradKernels {
 constexpr int64_t kWinogradPad = 32;  // channels of a tile are padded to whole vectors of so many int16
 
 struct ConvKernels {
+  const char* isa;     // that these are compiled for
   int integer_lanes;   // output channels a panel
   int integer_panels;  // panels that one call does best
   bool integer_bytes;  // groups of 4 int8, not of 2 int16

@@ -1,6 +1,7 @@
 // The table of convolution loops for the instruction set that the including file is compiled for.
 #pragma once
 
+#include "kernels/compiled_isa.hpp"
 #include "kernels/npu/conv_half_loops.hpp"
 #include "kernels/npu/conv_half_slab.hpp"
 #include "kernels/npu/conv_integer_loops.hpp"
@@ -11,6 +12,7 @@ namespace openrknn::npu {
 namespace {
 
 constexpr ConvKernels kTable = {
+    .isa = kCompiledIsa,
     .integer_lanes = Ints::kLanes,
     .integer_panels = kWidePanels,
     .integer_bytes = Ints::kBytes,

@@ -79,6 +79,8 @@ constexpr int32_t kIndexUnit = kRequantizeIndexUnit;  // of indices that fp32 gi
 
 }  // namespace
 
+const RowKernels& row_kernels() { return rows(); }
+
 void channel_stage_block(int64_t pixels, int64_t channels, const int32_t* accumulators, const int32_t* window_sums,
                          bool sums_per_channel, const ChannelStage& stage, int32_t* v) {
   const bool exact = channel_stage_is_exact_in_doubles(channels, stage);

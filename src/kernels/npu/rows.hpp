@@ -45,6 +45,7 @@ struct HalfOutput {
 };
 
 struct RowKernels {
+  const char* isa;  // that these are compiled for
   void (*requantize)(const RequantizeBlock&);
   // By a table instead: u in units of 1 / kRequantizeIndexUnit of an index, clamped to [0, limit]; y = the low byte of
   // results[index]. Where bit 8 is set there and the fraction does not exceed twice the margin, `exact` gives y. Two
@@ -82,6 +83,9 @@ struct RowKernels {
   // y = (a + a_offset) * (b + b_offset)
   void (*multiply_s8)(int64_t n, const int8_t* a, int32_t a_offset, const int8_t* b, int32_t b_offset, int32_t* y);
 };
+
+// Those in use.
+const RowKernels& row_kernels();
 
 extern const RowKernels kRowKernelsScalar;
 #if defined(__x86_64__)

@@ -9,6 +9,7 @@
 #include <immintrin.h>
 #endif
 
+#include "kernels/compiled_isa.hpp"
 #include "kernels/npu/half_scalar.hpp"
 #include "kernels/npu/requantize_loops.hpp"
 #include "kernels/npu/rows.hpp"
@@ -325,11 +326,11 @@ void multiply_row(int64_t n, const int8_t* a, int32_t a_offset, const int8_t* b,
   for (int64_t i = 0; i < n; ++i) y[i] = (a[i] + a_offset) * (b[i] + b_offset);
 }
 
-constexpr RowKernels kLoops = {requantize_block, requantize_look_up, channel_row,    operand_row,
-                               table_index_row,  half_table_row,     prelu_row,      clamp_row,
-                               output_row,       quantize_row,       dequantize_row, widen_row,
-                               narrow_row,       half_output_rows,   max_row,        max_half_row,
-                               sum_row,          widen_s8_row,       multiply_row};
+constexpr RowKernels kLoops = {kCompiledIsa, requantize_block, requantize_look_up, channel_row,
+                               operand_row,  table_index_row,  half_table_row,     prelu_row,
+                               clamp_row,    output_row,       quantize_row,       dequantize_row,
+                               widen_row,    narrow_row,       half_output_rows,   max_row,
+                               max_half_row, sum_row,          widen_s8_row,       multiply_row};
 
 }  // namespace
 }  // namespace openrknn::npu
