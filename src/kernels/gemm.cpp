@@ -192,7 +192,7 @@ const GemmKernels& gemm_kernels() {
   return gemm_kernels_scalar();
 }
 
-const GemmKernels& gemm_kernels_for(int64_t n) {
+const GemmKernels& gemm_kernels_for([[maybe_unused]] int64_t n) {
   const GemmKernels& widest = gemm_kernels();
 #if defined(__x86_64__)
   // Twice as many vectors of half the width cost about the same, so an eighth fewer lanes pay.
