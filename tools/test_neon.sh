@@ -2,7 +2,7 @@
 # Builds the kernels and their tests for 64-bit Arm and runs them in an emulator, NEON and NEON with sdot: every property
 # with so many cases for each function and instruction set. Optional.
 #   tools/test_neon.sh [CASES [GTEST_FILTER]]      default: 2000 cases, all tests
-# The counts come out as build/neon/cases.csv, "function,isa,cases". On Debian 12, once:
+# On Debian 12, once:
 #   dpkg --add-architecture arm64 && apt-get update
 #   apt-get install g++-aarch64-linux-gnu qemu-user-static \
 #     libfmt-dev:arm64 libspdlog-dev:arm64 libtbb-dev:arm64 libxxhash-dev:arm64 libgtest-dev:arm64
@@ -27,21 +27,6 @@ build=build/neon
 PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig \
   cmake --preset aarch64 -B "$build" -DOPENRKNN_KERNELS_ONLY=ON >/dev/null
 cmake --build "$build" -j "$(nproc)" --target kernels_test
-# One process on each processor: threads that wait for each other in the emulator wait for minutes.
-csv=$PWD/$build/cases.csv
-rm -f "$csv"
-shards=$(nproc)
-pids=()
-for ((i = 0; i < shards; ++i)); do
-  OPENRKNN_CASES=$cases OPENRKNN_CASES_CSV=$csv GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i \
-    taskset -c "$i" qemu-aarch64-static -L /usr/aarch64-linux-gnu "$build/bin/kernels_test" --gtest_filter="$filter" \
-    >"$build/run$i.log" 2>&1 &
-  pids+=($!)
-done
-status=0
-for pid in "${pids[@]}"; do wait "$pid" || status=1; done
-grep -hE "FAILED|Failure|repeat this case|crashed in" "$build"/run*.log || true
-[ -s "$csv" ] || exit 1
-awk -F, '{n[$2] += 1; if (!($2 in least) || $3 < least[$2]) least[$2] = $3}
-  END {for (isa in n) print isa ": " n[isa] " functions, at least " least[isa] " cases each"}' "$csv"
-exit $status
+# Each process on one processor: threads that wait for each other in the emulator wait for minutes.
+tools/kernel_sweep.sh --cases "$cases" --filter "$filter" --pin -- \
+  qemu-aarch64-static -L /usr/aarch64-linux-gnu "$build/bin/kernels_test"

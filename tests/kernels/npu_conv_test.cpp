@@ -230,7 +230,7 @@ void check_interleaved(const Property& property, bool shared_columns) {
   }
 }
 
-const Property kInterleaved({"conv.depthwise_bytes"}, 200), kColumns({"conv.depthwise_bytes, shared columns"}, 200);
+const Property kInterleaved({"conv.depthwise_bytes"}, 200), kColumns({"conv.depthwise_bytes of columns"}, 200);
 TEST(NpuConvLoops, InterleavedBytesEqualTheSumOfProducts) { check_interleaved(kInterleaved, false); }
 TEST(NpuConvLoops, InterleavedColumnsEqualTheSumOfProducts) { check_interleaved(kColumns, true); }
 
@@ -435,7 +435,7 @@ TEST(NpuConvLoops, HalfTiesDecidedByTheLastBit) {
 }
 
 // Larger shapes and threads: against the scalar reference, which the tests above hold to exact numbers.
-const Property kLarger({"conv_s8 and conv_f16, larger"}, 12, 300);
+const Property kLarger({"conv_s8 of many", "conv_f16 of many"}, 12, 300);
 TEST(NpuConvLoops, LargerShapesEqualTheReferenceForAnyThreads) {
   const auto every = supported_loops();
   for (Cases cases(kLarger, names_of(every)); cases.next();) {
