@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Proves that nothing but the model and the options decides a byte: builds and runs networks with several builds of the
-command (compilers, optimisation levels), with 1 and 2 threads, on every instruction set, and in strict mode.
+command (compilers, optimisation levels), with 1 and 2 threads, on every instruction set, and in strict mode; and runs
+the networks themselves.
 
     build/venv/bin/python tools/same_bytes.py [--all] BINARY [BINARY...]
 
@@ -57,6 +58,14 @@ def main():
         (folder / "list.txt").write_text("sample.npy\n")
         variants = [(binary, threads, "") for binary in options.binary for threads in (1, 2)]
         variants += [(options.binary[0], 2, isa) for isa in ("scalar", "avx2", "avx512bw")]
+        golden = {}
+        for binary, threads, isa in variants:
+            call(binary, ["run", path, "--input", folder / "sample.npy", "--outdir", folder / "golden", "--threads", threads], isa)
+            golden.setdefault(digest(folder / "golden"), f"{binary} --threads {threads} {isa}")
+            checked += 1
+        if len(golden) > 1:
+            print(f"{network.name}: the golden runs differ of\n  " + "\n  ".join(golden.values()))
+            return 1
         for dtype in ("fp16", "w8a8"):
             seen = {}
             for number, (binary, threads, isa) in enumerate(variants):
