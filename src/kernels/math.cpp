@@ -1,5 +1,11 @@
 #include "kernels/math.hpp"
 
+#include <bit>
+#include <cmath>
+
+#include "kernels/isa.hpp"
+#include "kernels/math_kernels.hpp"
+
 namespace openrknn::math {
 namespace {
 
@@ -111,20 +117,18 @@ double cos(double x) {
   return sine_of(r);
 }
 
-void exp_array(const float* from, float* to, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = exp_f(from[i]);
-}
-void log_array(const float* from, float* to, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = log_f(from[i]);
-}
-void tanh_array(const float* from, float* to, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = tanh_f(from[i]);
-}
-void sigmoid_array(const float* from, float* to, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = sigmoid_f(from[i]);
-}
-void erf_array(const float* from, float* to, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = erf_f(from[i]);
+void exp_array(const float* from, float* to, int64_t n) { math_kernels().exp(from, to, n); }
+void log_array(const float* from, float* to, int64_t n) { math_kernels().log(from, to, n); }
+void tanh_array(const float* from, float* to, int64_t n) { math_kernels().tanh(from, to, n); }
+void sigmoid_array(const float* from, float* to, int64_t n) { math_kernels().sigmoid(from, to, n); }
+void erf_array(const float* from, float* to, int64_t n) { math_kernels().erf(from, to, n); }
+
+const MathKernels& math_kernels() {
+#if defined(__x86_64__)
+  if (without_dot(isa()) == Isa::kAvx512) return math_kernels_avx512();
+  if (without_dot(isa()) == Isa::kAvx2) return math_kernels_avx2();
+#endif
+  return math_kernels_scalar();
 }
 
 }  // namespace openrknn::math

@@ -48,6 +48,13 @@ TEST(KernelCoverage, EveryFunctionOfGemm) {
                   FUNCTION(T, line), FUNCTION(T, lines), FUNCTION(T, clamp), FUNCTION(T, scale)});
 }
 
+TEST(KernelCoverage, EveryFunctionOfMath) {
+  using T = math::MathKernels;
+  expect_covered("math", sizeof(T),
+                 {FUNCTION(T, exp), FUNCTION(T, log), FUNCTION(T, tanh), FUNCTION(T, sigmoid), FUNCTION(T, erf),
+                  FUNCTION(T, exp_lines), FUNCTION(T, divide_lines), FUNCTION(T, softmax_line)});
+}
+
 TEST(KernelCoverage, EveryFunctionOfRows) {
   using T = npu::RowKernels;
   expect_covered(

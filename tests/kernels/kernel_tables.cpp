@@ -13,6 +13,15 @@ std::vector<TableOf<GemmKernels>> gemm_tables() {
   return tables;
 }
 
+std::vector<TableOf<math::MathKernels>> math_tables() {
+  std::vector<TableOf<math::MathKernels>> tables{{std::string(isa_name(Isa::kScalar)), &math::math_kernels_scalar()}};
+#if defined(__x86_64__)
+  if (isa_supported(Isa::kAvx2)) tables.push_back({"avx2", &math::math_kernels_avx2()});
+  if (isa_supported(Isa::kAvx512)) tables.push_back({"avx512bw", &math::math_kernels_avx512()});
+#endif
+  return tables;
+}
+
 std::vector<TableOf<npu::RowKernels>> row_tables() {
   std::vector<TableOf<npu::RowKernels>> tables{{std::string(isa_name(Isa::kScalar)), &npu::kRowKernelsScalar}};
 #if defined(__x86_64__)

@@ -7,6 +7,7 @@
 
 #include "kernels/gemm_kernels.hpp"
 #include "kernels/isa.hpp"
+#include "kernels/math_kernels.hpp"
 #include "kernels/npu/conv_blocks.hpp"
 #include "kernels/npu/rows.hpp"
 
@@ -20,6 +21,7 @@ struct TableOf {
 
 // The scalar one first.
 std::vector<TableOf<GemmKernels>> gemm_tables();
+std::vector<TableOf<math::MathKernels>> math_tables();
 std::vector<TableOf<npu::RowKernels>> row_tables();
 // With the loops of AVX-VNNI in the encoding of AVX-512 VNNI, which more machines run.
 std::vector<TableOf<npu::ConvKernels>> conv_tables();

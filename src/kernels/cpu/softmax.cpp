@@ -8,6 +8,7 @@
 #include "kernels/cpu/support_lines.hpp"
 #include "kernels/cpu/support_sums.hpp"
 #include "kernels/math.hpp"
+#include "kernels/math_kernels.hpp"
 #include "kernels/transpose.hpp"
 
 namespace openrknn::cpu {
@@ -40,13 +41,13 @@ void find_largest(const Tile& t, double* most) {
 
 // exp(x - most), and its sum over each line in the order of lane_sum. `e`: [n][lines].
 void exponentials(const Tile& t, const double* most, double* e, double* sums) {
+  const math::MathKernels& kernels = math::math_kernels();
   double lanes[kSumLanes][kTileLines] = {};
   for (int64_t k = 0; k < t.n; ++k) {
     const float* x = t.x + k * t.x_step;
     double* to = e + k * t.lines;
     double* lane = lanes[k % kSumLanes];
-    for (int64_t i = 0; i < t.lines; ++i) to[i] = math::exp(static_cast<double>(x[i]) - most[i]);
-    for (int64_t i = 0; i < t.lines; ++i) lane[i] += to[i];
+    kernels.exp_lines(x, most, t.lines, to, lane);
   }
   for (int64_t half = kSumLanes / 2; half > 0; half /= 2) {
     for (int64_t l = 0; l < half; ++l) {
@@ -60,11 +61,8 @@ void softmax_tile(const Tile& t, double* e) {
   double most[kTileLines], sums[kTileLines];
   find_largest(t, most);
   exponentials(t, most, e, sums);
-  for (int64_t k = 0; k < t.n; ++k) {
-    float* y = t.y + k * t.y_step;
-    const double* from = e + k * t.lines;
-    for (int64_t i = 0; i < t.lines; ++i) y[i] = static_cast<float>(from[i] / sums[i]);
-  }
+  const math::MathKernels& kernels = math::math_kernels();
+  for (int64_t k = 0; k < t.n; ++k) kernels.divide_lines(e + k * t.lines, sums, t.lines, t.y + k * t.y_step);
 }
 
 void log_softmax_tile(const Tile& t, double* e) {
@@ -105,6 +103,18 @@ void by_tiles(const Lines& shape, const float* x, float* y) {
   });
 }
 
+// Long lines that run on in memory go one by one.
+void softmax(const Lines& shape, const float* x, float* y) {
+  constexpr int64_t kLongLine = kTileValues / kTileLines;
+  if (shape.inner != 1 || shape.n < kLongLine) return by_tiles<softmax_tile>(shape, x, y);
+  static_assert(kSumLanes == 16, "the lanes of softmax_line");
+  const math::MathKernels& kernels = math::math_kernels();
+  parallel_for(shape.outer, std::max<int64_t>(1, kTileValues / shape.n), [&](int64_t begin, int64_t end) {
+    std::vector<double> e(static_cast<size_t>(shape.n));
+    for (int64_t i = begin; i < end; ++i) kernels.softmax_line(x + i * shape.n, shape.n, e.data(), y + i * shape.n);
+  });
+}
+
 void hardmax_line(const float* x, float* y, int64_t n) {
   int64_t at = 0;
   for (int64_t i = 1; i < n; ++i) at = x[i] > x[at] ? i : at;
@@ -131,7 +141,7 @@ Status along_axis(const KernelArgs& args) {
 }  // namespace
 
 void register_softmax(Registry& registry) {
-  registry.add("Softmax", along_axis<by_tiles<softmax_tile>>);
+  registry.add("Softmax", along_axis<softmax>);
   registry.add("LogSoftmax", along_axis<by_tiles<log_softmax_tile>>);
   registry.add("Hardmax", along_axis<hardmax>);
 }
