@@ -136,6 +136,22 @@ Isa without_dot(Isa isa) {
   return isa;
 }
 
+bool full_width_vectors() {
+#if defined(__x86_64__)
+  static const bool full = [] {
+    if (__builtin_cpu_is("intel")) return true;
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    if (!__builtin_cpu_is("amd") || __get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0) return false;
+    const unsigned base = (eax >> 8) & 0xF, family = base == 0xF ? base + ((eax >> 20) & 0xFF) : base;
+    constexpr unsigned kZen5 = 0x1A;
+    return family >= kZen5;
+  }();
+  return full;
+#else
+  return false;
+#endif
+}
+
 void force_isa(Isa isa) { choice() = isa; }
 
 }  // namespace openrknn

@@ -37,6 +37,9 @@ std::string_view isa_name(Isa isa);
 std::optional<Isa> isa_by_name(std::string_view name);
 // The same vectors without dot products of bytes: all that other loops than integer convolutions tell apart.
 Isa without_dot(Isa isa);
+// Whether the processor computes vectors of 512 bits as fast as such of 256 (Intel's, AMD's from Zen 5 on): byte
+// products then cost half as much beside everything else.
+bool full_width_vectors();
 // For tests: overrides the choice; the machine must support it.
 void force_isa(Isa isa);
 

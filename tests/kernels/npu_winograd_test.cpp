@@ -123,12 +123,13 @@ TEST(NpuWinograd, ExactUpToTheBoundAndRefusedBeyond) {
 
 TEST(NpuWinogradChoice, SaysWhyNot) {
   const auto refused = [](const ConvShape& s, int64_t h, int64_t w) {
-    const char* why = winograd_refusal(s, h, w);
+    const char* why = winograd_refusal(s, h, w, false);
     return std::string(why == nullptr ? "" : why);
   };
   const ConvShape s = shape_of(64, 64, 64, 0, 0);
   EXPECT_EQ(refused(s, 56, 56), "");
   EXPECT_EQ(refused(s, 14, 14), "");
+  EXPECT_NE(winograd_refusal(s, 56, 56, true), nullptr);
   EXPECT_NE(refused(s, 7, 7).find("few tiles"), std::string::npos);
   EXPECT_NE(refused(s, 1, 100).find("third of the tiles"), std::string::npos);
   EXPECT_NE(refused(shape_of(16, 16, 64, 0, 0), 56, 56).find("few channels"), std::string::npos);

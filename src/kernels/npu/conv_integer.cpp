@@ -258,7 +258,8 @@ IntegerFilters pack_fastest_conv_s8(const ConvShape& s, const int8_t* weights, c
                                     int64_t out_w) {
   IntegerFilters filters;
   filters.kernels = &conv_kernels();
-  if (winograd_refusal(s, out_h, out_w) == nullptr) filters.winograd = pack_winograd_s8(s, weights, minus_zero);
+  if (winograd_refusal(s, out_h, out_w, bytes_are_cheap()) == nullptr)
+    filters.winograd = pack_winograd_s8(s, weights, minus_zero);
   return filters.winograd.empty() ? pack_conv_s8(s, weights, minus_zero) : filters;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
+#include "kernels/isa.hpp"
 #include "kernels/npu/conv_dispatch.hpp"
 #include "kernels/npu/kept.hpp"
 
@@ -137,7 +138,12 @@ class Piece {
 
 }  // namespace
 
-const char* winograd_refusal(const ConvShape& s, int64_t out_h, int64_t out_w) {
+// Products of int16, with which the points are multiplied, come at half the rate of those of bytes; the transforms are
+// additions, which full-width processors do not do faster. NEON takes four instructions for what sdot does in one.
+bool bytes_are_cheap() { return isa() == Isa::kNeonDot || (conv_kernels().integer_bytes && full_width_vectors()); }
+
+const char* winograd_refusal(const ConvShape& s, int64_t out_h, int64_t out_w, bool cheap_bytes) {
+  if (cheap_bytes) return "the processor multiplies bytes too fast for the transforms to pay";
   if (s.kernel_h != kTap || s.kernel_w != kTap) return "the kernel is not 3x3";
   if (s.stride_h != 1 || s.stride_w != 1) return "the stride is not 1";
   if (s.dilation_h != 1 || s.dilation_w != 1) return "the kernel is dilated";

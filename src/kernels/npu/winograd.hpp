@@ -8,7 +8,9 @@ namespace openrknn::npu {
 
 // Why a convolution of this shape is computed directly; nullptr when this way is faster. out_h, out_w: of the whole
 // result, of which a call may compute a part.
-const char* winograd_refusal(const ConvShape& shape, int64_t out_h, int64_t out_w);
+// cheap_bytes: the processor's byte products cost less than the transforms save (bytes_are_cheap).
+const char* winograd_refusal(const ConvShape& shape, int64_t out_h, int64_t out_w, bool cheap_bytes);
+bool bytes_are_cheap();
 
 // Weights [oc][3][3][in_channels], counted as w + minus_zero[oc] (nullptr: as they are) with |w + minus_zero| <= 256.
 // Empty when some result might not fit 25 bits.
