@@ -261,7 +261,7 @@ HalfStats stats_of(const std::vector<uint16_t>& x, int64_t first, int64_t n) {
   return {static_cast<uint8_t>(highest - 14 - (lowest - 25)), static_cast<int8_t>(highest - 14)};
 }
 
-const Property kHalfSlab({"conv.half_slab"}, kUsual);
+const Property kHalfSlab({"conv.half_slab", "conv.half_stats"}, kUsual);
 TEST(NpuLoopFunctions, HalfSlab) {
   for_cases(kHalfSlab, [](Rng& rng, Memory& memory, const ConvKernels& k) {
     const int64_t pixels = pick(rng, 0, 5), step = std::max<int64_t>(1, any_extent(rng, 100));
@@ -298,6 +298,10 @@ TEST(NpuLoopFunctions, HalfSlab) {
     std::vector<uint8_t> got_spans;
     std::vector<int8_t> got_tops;
     for (const HalfStats& s : stats) got_spans.push_back(s.span), got_tops.push_back(s.top);
+    const HalfStats whole = k.half_stats(pixels * step, memory.copy(rng, x).data());
+    const HalfStats all = stats_of(x, 0, pixels * step);
+    got_spans.push_back(whole.span), spans.push_back(all.span);
+    got_tops.push_back(whole.top), tops.push_back(all.top);
     if (const auto result = same_values(got_spans, spans); !result) return result;
     if (const auto result = same_values(got_tops, tops); !result) return result;
     return same_values(values, want, true);

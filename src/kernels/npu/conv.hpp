@@ -90,6 +90,7 @@ struct HalfFilters {
   std::vector<uint16_t> plain;   // as given, for sums that doubles do not decide
   std::vector<uint16_t> packed;  // direct: [block][step][channel of the step][lane]
   std::vector<HalfStats> stats;  // direct: [block][step]
+  int most_span = 0;             // direct: of inputs whose sums are all exact in doubles
   std::vector<float> wide;       // depthwise
   bool current() const;
 };

@@ -49,7 +49,7 @@ struct HalfStep {
 struct HalfBlock {
   const double* input;           // the slab, as doubles
   const uint16_t* input_bits;    // the slab itself, same offsets
-  const HalfStats* input_stats;  // [slab pixel][chunks]
+  const HalfStats* input_stats;  // [slab pixel][chunks]; nullptr: every sum is known to be exact
   int64_t chunks;
   const int64_t* pixel_offset;  // elements from the slab's start to each window
   const int64_t* pixel_index;   // the same in pixels
@@ -129,6 +129,8 @@ struct ConvKernels {
   void (*depthwise_bytes)(const DepthwiseRow&, const int8_t* x, const uint8_t* w, int32_t* y);
   int half_channels;
   void (*half)(const HalfBlock&);
+  // Of n neighbouring halves.
+  HalfStats (*half_stats)(int64_t n, const uint16_t* x);
   void (*half_slab)(int64_t pixels, int64_t step, const HalfGroup* groups, int64_t count, const uint16_t* x,
                     double* values, HalfStats* stats);
   void (*depthwise_f16)(const DepthwiseRow&, const float* x, const float* w, float* y);

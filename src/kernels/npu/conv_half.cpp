@@ -76,18 +76,41 @@ HalfStats stats_of(const Range& range) {
 }
 
 struct WideSlab {
-  WideSlab(size_t count, size_t groups) : values(count), stats(groups) {}
+  WideSlab(size_t count, size_t groups, bool all_exact)
+      : values(count), stats(all_exact ? 0 : groups), exact(all_exact) {}
   Kept<double> values;
-  Kept<HalfStats> stats;  // [pixel][chunk]
+  Kept<HalfStats> stats;  // [pixel][chunk], unless all sums are exact
+  bool exact;
 };
+
+// With small groups the stats of each would cost as much as its sums; those of all together often do.
+bool all_exact(const ConvShape& s, const ConvKernels& kernels, int most_span, const uint16_t* input) {
+  constexpr int64_t kFewChannels = 16;
+  if (s.in_channels > kFewChannels) return false;
+  const int64_t row = s.in_w * s.channels;
+  // Every group's values are multiples of the least unit of all, and below the largest.
+  std::vector<HalfStats> rows(static_cast<size_t>(s.in_h));
+  parallel_for(s.in_h, std::max<int64_t>(1, 65536 / row), [&](int64_t first, int64_t last) {
+    for (int64_t y = first; y < last; ++y) rows[static_cast<size_t>(y)] = kernels.half_stats(row, input + y * row);
+  });
+  int top = -64, unit = 64;
+  for (const HalfStats& r : rows) {
+    if (r.span == kSpecialSpan) return false;
+    if (r.span == 0 && r.top == -64) continue;  // zeros
+    top = std::max<int>(top, r.top);
+    unit = std::min<int>(unit, r.top - r.span);
+  }
+  return top - unit <= most_span;
+}
 
 void widen_slab(const ConvShape& s, const ConvKernels& kernels, const std::vector<HalfGroup>& chunks,
                 const uint16_t* input, WideSlab& slab) {
-  const auto count = static_cast<int64_t>(chunks.size());
+  const auto count = static_cast<int64_t>(slab.exact ? 0 : chunks.size());
   parallel_for(s.in_h, std::max<int64_t>(1, 8192 / (s.in_w * s.channels)), [&](int64_t first, int64_t last) {
     const int64_t pixel = first * s.in_w;
     kernels.half_slab((last - first) * s.in_w, s.channels, chunks.data(), count, input + pixel * s.channels,
-                      slab.values.data() + pixel * s.channels, slab.stats.data() + pixel * count);
+                      slab.values.data() + pixel * s.channels,
+                      slab.exact ? nullptr : slab.stats.data() + pixel * count);
   });
 }
 
@@ -119,7 +142,8 @@ class HalfRun {
         kernels_(*filters.kernels),
         chunks_(chunks_of(s.in_channels, filters.slice, filters.group)),
         steps_(steps_of(s, filters.slice, chunks_)),
-        slab_(static_cast<size_t>(s.in_h * s.in_w * s.channels), static_cast<size_t>(s.in_h * s.in_w) * chunks_.size()),
+        slab_(static_cast<size_t>(s.in_h * s.in_w * s.channels), static_cast<size_t>(s.in_h * s.in_w) * chunks_.size(),
+              all_exact(s, kernels_, filters.most_span, input)),
         windows_(window_pixels(s)),
         offsets_(scaled(windows_, s.channels)),
         filter_(s.kernel_h * s.kernel_w * s.in_channels) {
@@ -141,7 +165,7 @@ class HalfRun {
     HalfBlock block{};
     block.input = slab_.values.data();
     block.input_bits = input_;
-    block.input_stats = slab_.stats.data();
+    block.input_stats = slab_.exact ? nullptr : slab_.stats.data();
     block.chunks = static_cast<int64_t>(chunks_.size());
     block.steps = steps_.data();
     block.step_count = static_cast<int64_t>(steps_.size());
@@ -184,7 +208,7 @@ class HalfRun {
 bool HalfFilters::current() const { return kernels == &conv_kernels(); }
 
 HalfFilters pack_conv_f16(const ConvShape& s, int64_t slice, int64_t group, const uint16_t* weights) {
-  HalfFilters filters{&conv_kernels(), slice, group, {}, {}, {}, {}};
+  HalfFilters filters{&conv_kernels(), slice, group, {}, {}, {}, 0, {}};
   const std::vector<HalfStep> steps = steps_of(s, slice, chunks_of(s.in_channels, slice, group));
   const auto count = static_cast<int64_t>(steps.size());
   const int64_t lanes = filters.kernels->half_channels, blocks = ceil_div(s.out_channels, lanes);
@@ -198,6 +222,11 @@ HalfFilters pack_conv_f16(const ConvShape& s, int64_t slice, int64_t group, cons
                    filters.stats.data() + i * count);
     }
   });
+  filters.most_span = kDoubleBits;
+  for (size_t i = 0; i < filters.stats.size(); ++i) {
+    const int most = most_span(steps[i % steps.size()].n, filters.stats[i]);
+    filters.most_span = std::min(filters.most_span, most);
+  }
   return filters;
 }
 

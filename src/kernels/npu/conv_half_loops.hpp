@@ -12,6 +12,7 @@
 #endif
 
 #include "kernels/npu/conv_blocks.hpp"
+#include "kernels/npu/half_stats.hpp"
 
 namespace openrknn::npu {
 namespace {
@@ -27,6 +28,7 @@ constexpr int kHalfChannels = kHalfLanes * kHalfVectors;
 typedef double Doubles __attribute__((vector_size(kHalfLanes * 8)));
 typedef float Floats __attribute__((vector_size(kHalfLanes * 4)));
 typedef float UnalignedFloats __attribute__((vector_size(kHalfLanes * 4), aligned(4)));
+typedef int32_t FloatBits __attribute__((vector_size(kHalfLanes * 4)));
 
 // Conversions of whole vectors: g++ 12 takes those of __builtin_convertvector apart.
 inline Doubles load_wide(const float* p) {
@@ -48,10 +50,6 @@ inline Floats rounded(Doubles d) {
   return __builtin_convertvector(d, Floats);
 #endif
 }
-
-constexpr int kDoubleBits = 53;
-
-inline int ceil_log2(int64_t n) { return n <= 1 ? 0 : 64 - __builtin_clzll(static_cast<uint64_t>(n - 1)); }
 
 // 2^e for normal doubles.
 inline double exp2_int(int e) {
@@ -78,8 +76,25 @@ inline double exp2_int(int e) {
   }
 }
 
-// P pixels times the first V vectors of the block's channels.
-template <int V, int P>
+// One NaN stands for all of them.
+inline Floats one_nan(Floats v) {
+  const FloatBits number = v == v;
+  constexpr int32_t kNan = 0x7FC00000;
+  return reinterpret_cast<Floats>((reinterpret_cast<FloatBits>(v) & number) | (~number & (FloatBits{} + kNan)));
+}
+
+// The first `n` lanes, at most all.
+inline void put(Floats v, int64_t n, float* to) {
+  const Floats totals = one_nan(v);
+  if (n >= kHalfLanes) {
+    *reinterpret_cast<UnalignedFloats*>(to) = totals;
+  } else if (n > 0) {
+    memcpy(to, &totals, static_cast<size_t>(n) * sizeof(float));
+  }
+}
+
+// P pixels times the first V vectors of the block's channels; kChecked: not all sums are known to be exact.
+template <bool kChecked, int V, int P>
 void half_tile(const HalfBlock& b, int64_t pixel) {
   const int64_t left = b.pixels - pixel;
   const double* window[P];
@@ -87,10 +102,14 @@ void half_tile(const HalfBlock& b, int64_t pixel) {
   for (int p = 0; p < P; ++p) {
     const int64_t at = pixel + (p < left ? p : left - 1);
     window[p] = b.input + b.pixel_offset[at];
-    stats[p] = b.input_stats + b.pixel_index[at] * b.chunks;
+    stats[p] = kChecked ? b.input_stats + b.pixel_index[at] * b.chunks : nullptr;
   }
   Floats accumulators[P][V];
-  memset(accumulators, 0, sizeof accumulators);
+#pragma GCC unroll 24
+  for (int p = 0; p < P; ++p) {
+#pragma GCC unroll 4
+    for (int k = 0; k < V; ++k) accumulators[p][k] = Floats{};
+  }
   const float* weights = b.weights;
   for (int64_t s = 0; s < b.step_count; ++s) {
     const HalfStep& step = b.steps[s];
@@ -113,8 +132,16 @@ void half_tile(const HalfBlock& b, int64_t pixel) {
         for (int k = 0; k < V; ++k) sum[p][k] += w[k] * x;
       }
     }
+    if constexpr (!kChecked) {
+#pragma GCC unroll 24
+      for (int p = 0; p < P; ++p) {
+#pragma GCC unroll 4
+        for (int k = 0; k < V; ++k) accumulators[p][k] += rounded(sum[p][k]);
+      }
+      continue;
+    }
     const HalfStats& w_stats = b.weight_stats[s];
-    const int allowed = kDoubleBits - ceil_log2(step.n) - w_stats.span;
+    const int allowed = most_span(step.n, w_stats);
     const int64_t stat = step.tap_pixel * b.chunks + step.chunk;
 #pragma GCC unroll 24
     for (int p = 0; p < P; ++p) {
@@ -132,30 +159,31 @@ void half_tile(const HalfBlock& b, int64_t pixel) {
       }
     }
   }
-  const float nan = __builtin_nanf("");
-  for (int p = 0; p < P && p < left; ++p) {
+#pragma GCC unroll 24
+  for (int p = 0; p < P; ++p) {
+    if (p >= left) break;
     float* output = b.output + (pixel + p) * b.out_stride;
-    float totals[V * kHalfLanes];
-    memcpy(totals, accumulators[p], sizeof totals);
-    for (int64_t c = 0; c < V * kHalfLanes && c < b.out_channels; ++c) {
-      output[c] = totals[c] == totals[c] ? totals[c] : nan;
-    }
+#pragma GCC unroll 4
+    for (int k = 0; k < V; ++k) put(accumulators[p][k], b.out_channels - k * kHalfLanes, output + k * kHalfLanes);
   }
 }
 
-template <int V, int P>
+template <bool kChecked, int V, int P>
 void half_tiles(const HalfBlock& b) {
-  for (int64_t pixel = 0; pixel < b.pixels; pixel += P) half_tile<V, P>(b, pixel);
+  for (int64_t pixel = 0; pixel < b.pixels; pixel += P) half_tile<kChecked, V, P>(b, pixel);
 }
 
 // Few channels leave vectors empty; more pixels take their registers.
-void half_block(const HalfBlock& b) {
+template <bool kChecked>
+void half_block_of(const HalfBlock& b) {
   constexpr int kTiles = kHalfVectors * kHalfPixels;
   const int64_t vectors = (b.out_channels + kHalfLanes - 1) / kHalfLanes;
-  if (vectors == 1) return half_tiles<1, kTiles / 2>(b);
-  if (vectors == 2) return half_tiles<2, kTiles / 2>(b);
-  half_tiles<kHalfVectors, kHalfPixels>(b);
+  if (vectors == 1) return half_tiles<kChecked, 1, kTiles / 2>(b);
+  if (vectors == 2) return half_tiles<kChecked, 2, kTiles / 2>(b);
+  half_tiles<kChecked, kHalfVectors, kHalfPixels>(b);
 }
+
+void half_block(const HalfBlock& b) { b.input_stats == nullptr ? half_block_of<false>(b) : half_block_of<true>(b); }
 
 // ---- depthwise ----
 

@@ -57,6 +57,8 @@ inline HalfRange range_of(const uint16_t* x, int64_t n) {
   return range;
 }
 
+HalfStats half_stats(int64_t n, const uint16_t* x) { return stats_of(range_of(x, n)); }
+
 // values[i] = x[i] for `pixels` rows of `step` halves; stats [pixel][group].
 void half_slab(int64_t pixels, int64_t step, const HalfGroup* groups, int64_t count, const uint16_t* x, double* values,
                HalfStats* stats) {

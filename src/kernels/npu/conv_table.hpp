@@ -29,6 +29,7 @@ constexpr ConvKernels kTable = {
 #endif
     .half_channels = kHalfChannels,
     .half = half_block,
+    .half_stats = half_stats,
     .half_slab = half_slab,
     .depthwise_f16 = depthwise_f16_row,
     .winograd = kWinogradLoops,
