@@ -34,6 +34,32 @@ TEST(Softmax, EqualsTheDefinitionAlongEveryAxis) {
   }
 }
 
+// Long lines side by side are turned first, sixteen at a time.
+TEST(Softmax, GivesTheSameBitsAlongAnyAxis) {
+  std::mt19937 rng(2);
+  for (const int64_t n : {127, 128, 145, 1000}) {
+    const int64_t outer = 2, inner = 19;
+    std::vector<float> lines(static_cast<size_t>(outer * inner * n)), columns(lines.size());
+    const auto column = [&](int64_t i, int64_t k) {
+      return static_cast<size_t>(i / inner * n * inner + k * inner + i % inner);
+    };
+    for (float& v : lines) v = static_cast<float>(static_cast<int64_t>(rng() % 20001) - 10000) * 0.001F;
+    lines[5] = std::nanf("");
+    for (int64_t i = 0; i < outer * inner; ++i) {
+      for (int64_t k = 0; k < n; ++k) columns[column(i, k)] = lines[static_cast<size_t>(i * n + k)];
+    }
+    const Tensor want = run("Softmax", {Tensor::from(Shape{outer * inner, n}, lines)});
+    const Tensor got =
+        run("Softmax", {Tensor::from(Shape{outer, n, inner}, columns)}, attributes({{"axis", int64_t{1}}}));
+    for (int64_t i = 0; i < outer * inner; ++i) {
+      for (int64_t k = 0; k < n; ++k) {
+        const float a = want.as<float>()[static_cast<size_t>(i * n + k)], b = got.as<float>()[column(i, k)];
+        ASSERT_TRUE(a == b || (std::isnan(a) && std::isnan(b))) << n << ": " << i << " " << k;
+      }
+    }
+  }
+}
+
 TEST(Softmax, LargeValuesDoNotOverflow) {
   EXPECT_EQ(values(run("Softmax", {floats(Shape{2}, {1000, 1000})})), (F{0.5F, 0.5F}));
   EXPECT_EQ(values(run("Softmax", {floats(Shape{2}, {-1e30F, 1e30F})})), (F{0, 1}));

@@ -103,11 +103,32 @@ void by_tiles(const Lines& shape, const float* x, float* y) {
   });
 }
 
-// Long lines that run on in memory go one by one.
+// Long lines that lie side by side, turned so that they run on in memory.
+void softmax_of_columns(const Lines& shape, const float* x, float* y) {
+  constexpr int64_t kColumns = 16;  // of a turn
+  const math::MathKernels& kernels = math::math_kernels();
+  const int64_t n = shape.n, inner = shape.inner, turns = ceil_div(inner, kColumns);
+  parallel_for(
+      shape.outer * turns, std::max<int64_t>(1, kTileValues / (kColumns * n)), [&](int64_t begin, int64_t end) {
+        std::vector<double> e(static_cast<size_t>(n));
+        std::vector<float> lines(static_cast<size_t>(kColumns * n)), results(lines.size());
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t first = i % turns * kColumns, count = std::min(kColumns, inner - first);
+          const int64_t at = i / turns * n * inner + first;
+          transpose_matrix(x + at, inner * kFloatBytes, n, count, lines.data(), n * kFloatBytes, sizeof(float));
+          for (int64_t k = 0; k < count; ++k)
+            kernels.softmax_line(lines.data() + k * n, n, e.data(), results.data() + k * n);
+          transpose_matrix(results.data(), n * kFloatBytes, count, n, y + at, inner * kFloatBytes, sizeof(float));
+        }
+      });
+}
+
+// Long lines go one by one.
 void softmax(const Lines& shape, const float* x, float* y) {
   constexpr int64_t kLongLine = kTileValues / kTileLines;
-  if (shape.inner != 1 || shape.n < kLongLine) return by_tiles<softmax_tile>(shape, x, y);
   static_assert(kSumLanes == 16, "the lanes of softmax_line");
+  if (shape.n < kLongLine) return by_tiles<softmax_tile>(shape, x, y);
+  if (shape.inner != 1) return softmax_of_columns(shape, x, y);
   const math::MathKernels& kernels = math::math_kernels();
   parallel_for(shape.outer, std::max<int64_t>(1, kTileValues / shape.n), [&](int64_t begin, int64_t end) {
     std::vector<double> e(static_cast<size_t>(shape.n));
