@@ -1,7 +1,7 @@
 // fp16 convolutions: brings the slab and blocks of filters to doubles, notes which groups are exact there, and splits
 // the work. See conv_half_loops.hpp.
 #include <algorithm>
-#include <bit>
+#include <atomic>
 #include <vector>
 
 #include "base/checked.hpp"
@@ -46,35 +46,6 @@ std::vector<HalfStep> steps_of(const ConvShape& s, int64_t slice, const std::vec
   return steps;
 }
 
-// Bits of the largest magnitude, and of the smallest nonzero one minus 1 (0x7FFF when all are zero).
-struct Range {
-  int16_t largest = 0, smallest = 0x7FFF;
-  void add(const Range& other) {
-    largest = std::max(largest, other.largest);
-    smallest = std::min(smallest, other.smallest);
-  }
-};
-
-Range range_of(const uint16_t* x, int64_t n) {
-  int16_t largest = 0, smallest = 0x7FFF;
-  for (int64_t i = 0; i < n; ++i) {
-    const auto magnitude = static_cast<int16_t>(x[i] & 0x7FFF);
-    const auto less = static_cast<int16_t>((x[i] - 1) & 0x7FFF);  // 0x7FFF for zeros of both signs
-    largest = magnitude > largest ? magnitude : largest;
-    smallest = less < smallest ? less : smallest;
-  }
-  return {largest, smallest};
-}
-
-// A half with exponent field e >= 1 lies below 2^(e - 14) and is a multiple of 2^(e - 25); subnormals as e = 1.
-HalfStats stats_of(const Range& range) {
-  if (range.largest == 0) return {0, -64};  // zeros only
-  if (range.largest >= 0x7C00) return {kSpecialSpan, 0};
-  const int top = std::max(range.largest >> 10, 1) - 14;
-  const int unit = std::max((range.smallest + 1) >> 10, 1) - 25;
-  return {static_cast<uint8_t>(top - unit), static_cast<int8_t>(top)};
-}
-
 struct WideSlab {
   WideSlab(size_t count, size_t groups, bool all_exact)
       : values(count), stats(all_exact ? 0 : groups), exact(all_exact) {}
@@ -83,24 +54,19 @@ struct WideSlab {
   bool exact;
 };
 
-// With small groups the stats of each would cost as much as its sums; those of all together often do.
+// With small groups the stats of each would cost as much as its sums; those of a row, which hold for all groups in it,
+// often do.
 bool all_exact(const ConvShape& s, const ConvKernels& kernels, int most_span, const uint16_t* input) {
   constexpr int64_t kFewChannels = 16;
   if (s.in_channels > kFewChannels) return false;
   const int64_t row = s.in_w * s.channels;
-  // Every group's values are multiples of the least unit of all, and below the largest.
-  std::vector<HalfStats> rows(static_cast<size_t>(s.in_h));
+  std::atomic<bool> exact{true};
   parallel_for(s.in_h, std::max<int64_t>(1, 65536 / row), [&](int64_t first, int64_t last) {
-    for (int64_t y = first; y < last; ++y) rows[static_cast<size_t>(y)] = kernels.half_stats(row, input + y * row);
+    for (int64_t y = first; y < last; ++y) {
+      if (kernels.half_stats(row, input + y * row).span > most_span) exact = false;
+    }
   });
-  int top = -64, unit = 64;
-  for (const HalfStats& r : rows) {
-    if (r.span == kSpecialSpan) return false;
-    if (r.span == 0 && r.top == -64) continue;  // zeros
-    top = std::max<int>(top, r.top);
-    unit = std::min<int>(unit, r.top - r.span);
-  }
-  return top - unit <= most_span;
+  return exact;
 }
 
 void widen_slab(const ConvShape& s, const ConvKernels& kernels, const std::vector<HalfGroup>& chunks,
@@ -114,20 +80,19 @@ void widen_slab(const ConvShape& s, const ConvKernels& kernels, const std::vecto
   });
 }
 
-// Filters [channel, channel + lanes) in the order of the loops, [step][n][lanes], and their stats a step.
-void pack_filters(const ConvShape& s, const std::vector<HalfStep>& steps, int64_t lanes, int64_t channel,
+// Filters [channel, channel + lanes) in the order of the loops, [step][n][lanes], and their stats a step; `to` holds
+// zeros, which stats ignore.
+void pack_filters(const ConvShape& s, const ConvKernels& kernels, const std::vector<HalfStep>& steps, int64_t channel,
                   const uint16_t* weights, uint16_t* to, HalfStats* stats) {
-  const int64_t filter = s.kernel_h * s.kernel_w * s.in_channels;
+  const int64_t filter = s.kernel_h * s.kernel_w * s.in_channels, lanes = kernels.half_channels;
   const int64_t valid = std::min(lanes, s.out_channels - channel);
   for (const HalfStep& step : steps) {
-    Range range;
     for (int64_t lane = 0; lane < valid; ++lane) {
       const uint16_t* from = weights + (channel + lane) * filter + step.w;
       for (int64_t k = 0; k < step.n; ++k) to[k * lanes + lane] = from[k];
-      range.add(range_of(from, step.n));
     }
+    *stats++ = kernels.half_stats(step.n * lanes, to);
     to += step.n * lanes;
-    *stats++ = stats_of(range);
   }
 }
 
@@ -218,7 +183,7 @@ HalfFilters pack_conv_f16(const ConvShape& s, int64_t slice, int64_t group, cons
   filters.stats.resize(static_cast<size_t>(blocks * count));
   parallel_for(blocks, 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
-      pack_filters(s, steps, lanes, i * lanes, weights, filters.packed.data() + i * filter * lanes,
+      pack_filters(s, *filters.kernels, steps, i * lanes, weights, filters.packed.data() + i * filter * lanes,
                    filters.stats.data() + i * count);
     }
   });

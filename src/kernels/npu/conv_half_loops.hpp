@@ -28,7 +28,6 @@ constexpr int kHalfChannels = kHalfLanes * kHalfVectors;
 typedef double Doubles __attribute__((vector_size(kHalfLanes * 8)));
 typedef float Floats __attribute__((vector_size(kHalfLanes * 4)));
 typedef float UnalignedFloats __attribute__((vector_size(kHalfLanes * 4), aligned(4)));
-typedef int32_t FloatBits __attribute__((vector_size(kHalfLanes * 4)));
 
 // Conversions of whole vectors: g++ 12 takes those of __builtin_convertvector apart.
 inline Doubles load_wide(const float* p) {
@@ -76,11 +75,13 @@ inline double exp2_int(int e) {
   }
 }
 
-// One NaN stands for all of them.
-inline Floats one_nan(Floats v) {
-  const FloatBits number = v == v;
+// One NaN stands for all of them. Vectors of float of any length.
+template <typename Vector>
+inline Vector one_nan(Vector v) {
+  const auto number = v == v;  // a vector of int32
+  using Bits = decltype(number);
   constexpr int32_t kNan = 0x7FC00000;
-  return reinterpret_cast<Floats>((reinterpret_cast<FloatBits>(v) & number) | (~number & (FloatBits{} + kNan)));
+  return reinterpret_cast<Vector>((reinterpret_cast<Bits>(v) & number) | (~number & (Bits{} + kNan)));
 }
 
 // The first `n` lanes, at most all.
@@ -195,13 +196,6 @@ constexpr int kRowLanes = 8;
 constexpr int kRowLanes = 4;
 #endif
 typedef float Row __attribute__((vector_size(kRowLanes * 4), aligned(4)));
-typedef int32_t RowBits __attribute__((vector_size(kRowLanes * 4), aligned(4)));
-
-inline Row without_nan_bits(Row v) {
-  const RowBits number = v == v;
-  constexpr int32_t kNan = 0x7FC00000;
-  return reinterpret_cast<Row>((reinterpret_cast<RowBits>(v) & number) | (~number & (RowBits{} + kNan)));
-}
 
 // P pixels of V vectors of channels, at x, w and y. Vectors reach beyond the channels: what they write there is either
 // written again by the next pixel or lies behind the block.
@@ -225,8 +219,7 @@ inline void depthwise_pixels(const DepthwiseRow& row, const float* x, const floa
   }
   for (int p = 0; p < P; ++p) {
 #pragma GCC unroll 4
-    for (int k = 0; k < V; ++k)
-      *reinterpret_cast<Row*>(y + p * row.channels + k * kRowLanes) = without_nan_bits(sum[p][k]);
+    for (int k = 0; k < V; ++k) *reinterpret_cast<Row*>(y + p * row.channels + k * kRowLanes) = one_nan(sum[p][k]);
   }
 }
 
