@@ -107,20 +107,19 @@ void by_tiles(const Lines& shape, const float* x, float* y) {
 void softmax_of_columns(const Lines& shape, const float* x, float* y) {
   constexpr int64_t kColumns = 16;  // of a turn
   const math::MathKernels& kernels = math::math_kernels();
-  const int64_t n = shape.n, inner = shape.inner, turns = ceil_div(inner, kColumns);
-  parallel_for(
-      shape.outer * turns, std::max<int64_t>(1, kTileValues / (kColumns * n)), [&](int64_t begin, int64_t end) {
-        std::vector<double> e(static_cast<size_t>(n));
-        std::vector<float> lines(static_cast<size_t>(kColumns * n)), results(lines.size());
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t first = i % turns * kColumns, count = std::min(kColumns, inner - first);
-          const int64_t at = i / turns * n * inner + first;
-          transpose_matrix(x + at, inner * kFloatBytes, n, count, lines.data(), n * kFloatBytes, sizeof(float));
-          for (int64_t k = 0; k < count; ++k)
-            kernels.softmax_line(lines.data() + k * n, n, e.data(), results.data() + k * n);
-          transpose_matrix(results.data(), n * kFloatBytes, count, n, y + at, inner * kFloatBytes, sizeof(float));
-        }
-      });
+  const int64_t n = shape.n, inner = shape.inner, columns = std::min(kColumns, inner), turns = ceil_div(inner, columns);
+  parallel_for(shape.outer * turns, std::max<int64_t>(1, kTileValues / (columns * n)), [&](int64_t begin, int64_t end) {
+    std::vector<double> e(static_cast<size_t>(n));
+    std::vector<float> lines(static_cast<size_t>(columns * n)), results(lines.size());
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % turns * columns, count = std::min(columns, inner - first);
+      const int64_t at = i / turns * n * inner + first;
+      transpose_matrix(x + at, inner * kFloatBytes, n, count, lines.data(), n * kFloatBytes, sizeof(float));
+      for (int64_t k = 0; k < count; ++k)
+        kernels.softmax_line(lines.data() + k * n, n, e.data(), results.data() + k * n);
+      transpose_matrix(results.data(), n * kFloatBytes, count, n, y + at, inner * kFloatBytes, sizeof(float));
+    }
+  });
 }
 
 // Long lines go one by one.
