@@ -85,9 +85,8 @@ class TableOutput {
   std::vector<uint16_t> results_;
 };
 
-// All stages of a convolution behind its accumulators, in one pass: channel stage, residual, clamp, output stage. fp32
-// decides all values but those near a tie, which go through the stages above.
 class Requantizer;
+
 // One block and what its `exact` needs; stays where it is while the block is used.
 struct RequantizeCall {
   RequantizeBlock block;
@@ -102,6 +101,8 @@ struct RequantizeCall {
   void skip_rows(int64_t rows);
 };
 
+// All stages of a convolution behind its accumulators, in one pass: channel stage, residual, clamp, output stage. fp32
+// decides all values but those near a tie, which go through the stages above.
 class Requantizer {
  public:
   struct Stages {
