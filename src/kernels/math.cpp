@@ -125,8 +125,9 @@ void erf_array(const float* from, float* to, int64_t n) { math_kernels().erf(fro
 
 const MathKernels& math_kernels() {
 #if defined(__x86_64__)
-  if (without_dot(isa()) == Isa::kAvx512) return math_kernels_avx512();
-  if (without_dot(isa()) == Isa::kAvx2) return math_kernels_avx2();
+  const Isa vectors = without_dot(isa());
+  if (vectors == Isa::kAvx512) return math_kernels_avx512();
+  if (vectors == Isa::kAvx2) return math_kernels_avx2();
 #endif
   return math_kernels_scalar();
 }

@@ -1,4 +1,5 @@
 // Compiled with -mavx2; see CMakeLists.txt.
+#include "kernels/compiled_isa.hpp"
 #include "kernels/math_kernels.hpp"
 
 #if defined(__x86_64__)
@@ -7,11 +8,7 @@ namespace {
 #include "kernels/math_loops.inc"
 }  // namespace
 
-const MathKernels& math_kernels_avx2() {
-  static const MathKernels table = {exp_floats, log_floats, tanh_floats,  sigmoid_floats,
-                                    erf_floats, exp_lines,  divide_lines, softmax_line};
-  return table;
-}
+const MathKernels& math_kernels_avx2() { return kTable; }
 
 }  // namespace openrknn::math
 #endif

@@ -7,6 +7,8 @@
 namespace openrknn::math {
 
 struct MathKernels {
+  const char* isa;  // that these are compiled for
+
   // to[i] = f(from[i]) in double, rounded once; from == to is allowed.
   void (*exp)(const float* from, float* to, int64_t n);
   void (*log)(const float* from, float* to, int64_t n);

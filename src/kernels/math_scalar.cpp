@@ -1,4 +1,5 @@
 // The baseline of every processor.
+#include "kernels/compiled_isa.hpp"
 #include "kernels/math_kernels.hpp"
 
 namespace openrknn::math {
@@ -6,10 +7,6 @@ namespace {
 #include "kernels/math_loops.inc"
 }  // namespace
 
-const MathKernels& math_kernels_scalar() {
-  static const MathKernels table = {exp_floats, log_floats, tanh_floats,  sigmoid_floats,
-                                    erf_floats, exp_lines,  divide_lines, softmax_line};
-  return table;
-}
+const MathKernels& math_kernels_scalar() { return kTable; }
 
 }  // namespace openrknn::math

@@ -9,6 +9,6 @@ namespace openrknn {
 struct TableInUse {
   std::string_view kernels, isa;
 };
-std::array<TableInUse, 3> tables_in_use();
+std::array<TableInUse, 4> tables_in_use();
 
 }  // namespace openrknn

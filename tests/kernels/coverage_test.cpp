@@ -51,8 +51,8 @@ TEST(KernelCoverage, EveryFunctionOfGemm) {
 TEST(KernelCoverage, EveryFunctionOfMath) {
   using T = math::MathKernels;
   expect_covered("math", sizeof(T),
-                 {FUNCTION(T, exp), FUNCTION(T, log), FUNCTION(T, tanh), FUNCTION(T, sigmoid), FUNCTION(T, erf),
-                  FUNCTION(T, exp_lines), FUNCTION(T, divide_lines), FUNCTION(T, softmax_line)});
+                 {NUMBER(T, isa), FUNCTION(T, exp), FUNCTION(T, log), FUNCTION(T, tanh), FUNCTION(T, sigmoid),
+                  FUNCTION(T, erf), FUNCTION(T, exp_lines), FUNCTION(T, divide_lines), FUNCTION(T, softmax_line)});
 }
 
 TEST(KernelCoverage, EveryFunctionOfRows) {
