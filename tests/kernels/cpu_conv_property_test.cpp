@@ -21,14 +21,7 @@ using npu::testing::Loops;
 using npu::testing::names_of;
 using npu::testing::supported_loops;
 using npu::testing::UseLoops;
-using testing::any_extent;
-using testing::any_float;
-using testing::Cases;
-using testing::one_in;
-using testing::pick;
-using testing::Property;
-using testing::Rng;
-using testing::same_values;
+using namespace testing;
 
 size_t at(int64_t i) { return static_cast<size_t>(i); }
 

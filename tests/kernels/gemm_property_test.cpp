@@ -13,16 +13,7 @@
 namespace openrknn {
 namespace {
 
-using testing::any_extent;
-using testing::any_float;
-using testing::Cases;
-using testing::Memory;
-using testing::one_in;
-using testing::pick;
-using testing::Property;
-using testing::Rng;
-using testing::same_values;
-using testing::TableOf;
+using namespace testing;
 
 constexpr int64_t kUsual = 200;
 

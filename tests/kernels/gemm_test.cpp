@@ -13,12 +13,7 @@
 namespace openrknn {
 namespace {
 
-using testing::Cases;
-using testing::one_in;
-using testing::pick;
-using testing::Property;
-using testing::Rng;
-using testing::same_values;
+using namespace testing;
 
 std::vector<float> random_floats(Rng& rng, int64_t n) {
   std::vector<float> v(static_cast<size_t>(n));

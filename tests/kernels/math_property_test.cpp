@@ -13,14 +13,7 @@ namespace openrknn {
 namespace {
 
 using math::MathKernels;
-using testing::any_extent;
-using testing::any_float;
-using testing::Cases;
-using testing::Memory;
-using testing::one_in;
-using testing::Property;
-using testing::Rng;
-using testing::same_values;
+using namespace testing;
 
 constexpr int64_t kUsual = 200;
 

@@ -10,10 +10,7 @@
 namespace openrknn::npu {
 namespace {
 
-using openrknn::testing::floor_div;
-using openrknn::testing::Int128;
-using openrknn::testing::nearest_even;
-using openrknn::testing::saturate;
+using namespace openrknn::testing;
 
 // Operands of all sizes: a random number of random bits.
 int64_t any_size(std::mt19937_64& rng, int bits) {

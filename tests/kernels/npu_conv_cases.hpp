@@ -11,9 +11,7 @@
 
 namespace openrknn::npu::testing {
 
-using openrknn::testing::one_in;
-using openrknn::testing::pick;
-using openrknn::testing::Rng;
+using namespace openrknn::testing;
 
 // Any, with about so many products at most.
 inline ConvShape random_shape(Rng& rng, bool depthwise, int64_t most_products) {

@@ -18,24 +18,8 @@
 namespace openrknn::npu {
 namespace {
 
-using openrknn::testing::any_extent;
-using openrknn::testing::Cases;
-using openrknn::testing::Dyadic;
-using openrknn::testing::exact_group;
-using openrknn::testing::half_value;
-using openrknn::testing::one_in;
-using openrknn::testing::pick;
-using openrknn::testing::Property;
-using openrknn::testing::Rng;
-using openrknn::testing::same_values;
-using testing::at;
-using testing::Loops;
-using testing::names_of;
-using testing::random_bytes;
-using testing::random_half;
-using testing::random_shape;
-using testing::supported_loops;
-using testing::UseLoops;
+using namespace openrknn::testing;
+using namespace testing;
 
 const Property kExactDot({"exact_dot_f16"}, 20000);
 TEST(NpuConvHalf, HalfGroupSumIsExactAndRoundedOnce) {

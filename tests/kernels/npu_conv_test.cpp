@@ -12,19 +12,8 @@
 namespace openrknn::npu {
 namespace {
 
-using openrknn::testing::Cases;
-using openrknn::testing::one_in;
-using openrknn::testing::pick;
-using openrknn::testing::Property;
-using openrknn::testing::Rng;
-using openrknn::testing::same_values;
-using testing::at;
-using testing::Loops;
-using testing::names_of;
-using testing::random_bytes;
-using testing::random_shape;
-using testing::supported_loops;
-using testing::UseLoops;
+using namespace openrknn::testing;
+using namespace testing;
 
 // What the sink of a packed convolution gets, as one array; weights count as w + zero of their output channel.
 template <typename Pack, typename Run>

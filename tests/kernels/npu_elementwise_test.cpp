@@ -14,14 +14,7 @@
 namespace openrknn::npu {
 namespace {
 
-using openrknn::testing::any_finite_half;
-using openrknn::testing::Cases;
-using openrknn::testing::floor_div;
-using openrknn::testing::half_value;
-using openrknn::testing::Int128;
-using openrknn::testing::nearest_even;
-using openrknn::testing::Property;
-using openrknn::testing::saturate;
+using namespace openrknn::testing;
 
 class NpuElementwise : public ::testing::TestWithParam<Isa> {
  protected:

@@ -12,16 +12,8 @@
 namespace openrknn::npu {
 namespace {
 
-using openrknn::testing::Cases;
-using openrknn::testing::one_in;
-using openrknn::testing::pick;
-using openrknn::testing::Property;
-using openrknn::testing::Rng;
-using openrknn::testing::same_values;
-using testing::Loops;
-using testing::names_of;
-using testing::supported_loops;
-using testing::UseLoops;
+using namespace openrknn::testing;
+using namespace testing;
 
 template <typename T>
 std::vector<T> random_bits(Rng& rng, int64_t n) {

@@ -16,20 +16,7 @@
 namespace openrknn::npu {
 namespace {
 
-using openrknn::testing::any_extent;
-using openrknn::testing::any_finite_half;
-using openrknn::testing::any_half;
-using openrknn::testing::any_size;
-using openrknn::testing::Cases;
-using openrknn::testing::fill;
-using openrknn::testing::half_value;
-using openrknn::testing::Memory;
-using openrknn::testing::one_in;
-using openrknn::testing::pick;
-using openrknn::testing::Property;
-using openrknn::testing::Rng;
-using openrknn::testing::same_values;
-using openrknn::testing::TableOf;
+using namespace openrknn::testing;
 
 constexpr int64_t kUsual = 200;
 

@@ -13,16 +13,8 @@
 namespace openrknn::npu {
 namespace {
 
-using openrknn::testing::Cases;
-using openrknn::testing::one_in;
-using openrknn::testing::pick;
-using openrknn::testing::Property;
-using openrknn::testing::Rng;
-using openrknn::testing::same_values;
-using testing::Loops;
-using testing::names_of;
-using testing::supported_loops;
-using testing::UseLoops;
+using namespace openrknn::testing;
+using namespace testing;
 
 // Small results for small accumulators, where ties and zeros come often, or any; now and then the ends.
 std::vector<int32_t> accumulators(Rng& rng, int64_t n, int64_t largest) {

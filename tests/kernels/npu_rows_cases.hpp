@@ -11,13 +11,7 @@
 
 namespace openrknn::npu::testing {
 
-using openrknn::testing::any_extent;
-using openrknn::testing::Cases;
-using openrknn::testing::Memory;
-using openrknn::testing::pick;
-using openrknn::testing::Property;
-using openrknn::testing::Rng;
-using openrknn::testing::TableOf;
+using namespace openrknn::testing;
 
 constexpr int64_t kUsual = 300;
 constexpr int64_t kMost = 150;  // values a row
@@ -47,5 +41,31 @@ struct Windows {
     values = *std::max_element(offsets.begin(), offsets.end()) + std::max<int64_t>(0, pixels - 1) * x_step + n;
   }
 };
+
+// What checks a maximum over windows of x: of all taps the one that is `larger` than those before it and than `least`;
+// what lies between rows stays.
+template <typename T, typename Larger, typename Max>
+auto check_of_max(Rng& rng, Memory& memory, const Windows& w, const std::vector<T>& x, T least, const Larger& larger,
+                  Max RowKernels::*max) {
+  const std::vector<T> before(static_cast<size_t>(w.pixels * w.y_step), T{55});
+  auto want = before;
+  for (int64_t p = 0; p < w.pixels; ++p) {
+    for (int64_t c = 0; c < w.n; ++c) {
+      T best = least;
+      for (const int64_t offset : w.offsets) {
+        const T next = x[static_cast<size_t>(p * w.x_step + offset + c)];
+        if (larger(next, best)) best = next;
+      }
+      want[static_cast<size_t>(p * w.y_step + c)] = best;
+    }
+  }
+  const auto got = memory.take<T>(rng, w.pixels * w.y_step);
+  return [=, x = memory.copy(rng, x)](const RowKernels& k) {
+    std::copy(before.begin(), before.end(), got.begin());
+    (k.*max)(w.pixels, w.n, static_cast<int64_t>(w.offsets.size()), w.offsets.data(), x.data(), w.x_step, got.data(),
+             w.y_step);
+    return same_values(got, want);
+  };
+}
 
 }  // namespace openrknn::npu::testing

@@ -14,20 +14,8 @@
 namespace openrknn::npu {
 namespace {
 
-using openrknn::testing::any_extent;
-using openrknn::testing::any_float;
-using openrknn::testing::any_half;
-using openrknn::testing::half_value;
-using openrknn::testing::Memory;
-using openrknn::testing::one_in;
-using openrknn::testing::pick;
-using openrknn::testing::Property;
-using openrknn::testing::Rng;
-using openrknn::testing::same_values;
-using testing::for_cases;
-using testing::kMost;
-using testing::kUsual;
-using testing::Windows;
+using namespace openrknn::testing;
+using namespace testing;
 
 float half_table_of(const std::vector<int16_t>& table, float x, float index_scale, float out_scale, int form) {
   if (std::isnan(x)) return x;
@@ -165,25 +153,9 @@ TEST(NpuRows, MaxHalves) {
       if (zeros && one_in(rng, 2)) x.back() &= 0x8000;
       if (often_nan && one_in(rng, 2)) x.back() |= 0x7C01;
     }
-    const std::vector<uint16_t> before(static_cast<size_t>(w.pixels * w.y_step), 0x1234);
-    auto want = before;
-    for (int64_t p = 0; p < w.pixels; ++p) {
-      for (int64_t c = 0; c < w.n; ++c) {
-        uint16_t best = 0xFC00;  // stays where nothing is a number
-        for (const int64_t offset : w.offsets) {
-          const uint16_t next = x[static_cast<size_t>(p * w.x_step + offset + c)];
-          if (half_value(next) > half_value(best)) best = next;
-        }
-        want[static_cast<size_t>(p * w.y_step + c)] = best;
-      }
-    }
-    const auto got = memory.take<uint16_t>(rng, w.pixels * w.y_step);
-    return [=, x = memory.copy(rng, x)](const RowKernels& k) {
-      std::copy(before.begin(), before.end(), got.begin());
-      k.max_f16(w.pixels, w.n, static_cast<int64_t>(w.offsets.size()), w.offsets.data(), x.data(), w.x_step, got.data(),
-                w.y_step);
-      return same_values(got, want);
-    };
+    // The least one stays where nothing is a number.
+    const auto larger = [](uint16_t a, uint16_t b) { return half_value(a) > half_value(b); };
+    return check_of_max<uint16_t>(rng, memory, w, x, 0xFC00, larger, &RowKernels::max_f16);
   });
 }
 

@@ -15,21 +15,8 @@
 namespace openrknn::npu {
 namespace {
 
-using openrknn::testing::any_extent;
-using openrknn::testing::any_float;
-using openrknn::testing::any_size;
-using openrknn::testing::fill;
-using openrknn::testing::Memory;
-using openrknn::testing::near_tie;
-using openrknn::testing::one_in;
-using openrknn::testing::pick;
-using openrknn::testing::Property;
-using openrknn::testing::Rng;
-using openrknn::testing::same_values;
-using testing::for_cases;
-using testing::kMost;
-using testing::kUsual;
-using testing::Windows;
+using namespace openrknn::testing;
+using namespace testing;
 
 std::vector<int32_t> any_ints(Rng& rng, int64_t n, int bits) {
   std::vector<int32_t> v;
@@ -255,22 +242,8 @@ TEST(NpuRows, MaxBytes) {
   for_cases(kMaxBytes, [](Rng& rng, Memory& memory) {
     const Windows w(rng);
     const auto x = any_bytes(rng, w.values);
-    const std::vector<int8_t> before(static_cast<size_t>(w.pixels * w.y_step), 55);
-    auto want = before;
-    for (int64_t p = 0; p < w.pixels; ++p) {
-      for (int64_t c = 0; c < w.n; ++c) {
-        int8_t best = -128;
-        for (const int64_t offset : w.offsets) best = std::max(best, x[static_cast<size_t>(p * w.x_step + offset + c)]);
-        want[static_cast<size_t>(p * w.y_step + c)] = best;
-      }
-    }
-    const auto got = memory.take<int8_t>(rng, w.pixels * w.y_step);
-    return [=, x = memory.copy(rng, x)](const RowKernels& k) {
-      std::copy(before.begin(), before.end(), got.begin());
-      k.max_s8(w.pixels, w.n, static_cast<int64_t>(w.offsets.size()), w.offsets.data(), x.data(), w.x_step, got.data(),
-               w.y_step);
-      return same_values(got, want);
-    };
+    return check_of_max<int8_t>(
+        rng, memory, w, x, -128, [](int8_t a, int8_t b) { return a > b; }, &RowKernels::max_s8);
   });
 }
 

@@ -10,17 +10,8 @@
 namespace openrknn::npu {
 namespace {
 
-using openrknn::testing::Cases;
-using openrknn::testing::fill;
-using openrknn::testing::one_in;
-using openrknn::testing::pick;
-using openrknn::testing::Property;
-using openrknn::testing::Rng;
-using openrknn::testing::same_values;
-using testing::Loops;
-using testing::names_of;
-using testing::supported_loops;
-using testing::UseLoops;
+using namespace openrknn::testing;
+using namespace testing;
 
 ConvShape shape_of(int64_t channels, int64_t in_channels, int64_t out_channels, int64_t out_h, int64_t out_w) {
   ConvShape s{};

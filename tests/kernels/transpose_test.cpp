@@ -10,14 +10,7 @@
 namespace openrknn {
 namespace {
 
-using testing::any_extent;
-using testing::Cases;
-using testing::Memory;
-using testing::one_in;
-using testing::pick;
-using testing::Property;
-using testing::Rng;
-using testing::same_values;
+using namespace testing;
 
 // Every shape around the tiles' sides, rows wider than the matrix; what lies between rows stays.
 const Property kTranspose({"transpose_matrix"}, 1000);
