@@ -71,7 +71,7 @@ __attribute__((target("avx2,fma"))) void doubles_avx2() {
 
 Peak measure() {
   constexpr double kSteps = double{kSums} * kRounds;
-  const bool bytes = isa() == Isa::kAvx512Vnni;
+  const bool bytes = isa() == Isa::kAvx512Vnni || isa() == Isa::kAvx512Vbmi;
   if (without_dot(isa()) == Isa::kAvx512) {
     return {bytes ? best_rate(64 * kSteps, bytes_vnni) : best_rate(32 * kSteps, pairs_avx512),
             best_rate(16 * kSteps, floats_avx512), best_rate(8 * kSteps, doubles_avx512)};

@@ -5,7 +5,9 @@
 namespace openrknn {
 namespace {
 
-#if defined(__AVX512VNNI__) && !defined(OPENRKNN_HALF_WIDTH)
+#if defined(__AVX512VBMI__)
+[[maybe_unused]] constexpr const char* kCompiledIsa = "avx512vbmi";
+#elif defined(__AVX512VNNI__) && !defined(OPENRKNN_HALF_WIDTH)
 [[maybe_unused]] constexpr const char* kCompiledIsa = "avx512vnni";
 #elif defined(__AVXVNNI__) || defined(OPENRKNN_HALF_WIDTH)
 [[maybe_unused]] constexpr const char* kCompiledIsa = "avxvnni";

@@ -39,6 +39,8 @@ bool machine_supports(Isa isa) {
       return avx512;
     case Isa::kAvx512Vnni:
       return avx512 && __builtin_cpu_supports("avx512vnni");
+    case Isa::kAvx512Vbmi:
+      return avx512 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi");
     case Isa::kNeonDot:
       break;
   }
@@ -100,6 +102,8 @@ std::string_view isa_name(Isa isa) {
       return "avx512bw";
     case Isa::kAvx512Vnni:
       return "avx512vnni";
+    case Isa::kAvx512Vbmi:
+      return "avx512vbmi";
     case Isa::kNeonDot:
       return "neondot";
     case Isa::kScalar:
@@ -114,7 +118,11 @@ std::string_view isa_name(Isa isa) {
 
 std::optional<Isa> isa_by_name(std::string_view name) {
   if (name == "scalar") return Isa::kScalar;
-  if (name == "avx512") name = isa_name(isa_supported(Isa::kAvx512Vnni) ? Isa::kAvx512Vnni : Isa::kAvx512);
+  if (name == "avx512") {
+    Isa best = Isa::kAvx512;
+    for (const Isa isa : {Isa::kAvx512Vnni, Isa::kAvx512Vbmi}) best = isa_supported(isa) ? isa : best;
+    name = isa_name(best);
+  }
   for (const Isa isa : kEveryIsa) {
     if (isa_name(isa) == name && isa_supported(isa)) return isa;
   }
@@ -126,6 +134,7 @@ Isa without_dot(Isa isa) {
     case Isa::kAvxVnni:
       return Isa::kAvx2;
     case Isa::kAvx512Vnni:
+    case Isa::kAvx512Vbmi:
       return Isa::kAvx512;
     case Isa::kNeonDot:
       return Isa::kScalar;

@@ -14,11 +14,13 @@ enum class Isa : uint8_t {
   kAvxVnni,     // and vpdpbusd of 256 bits
   kAvx512,      // AVX2 and AVX-512 F, BW, DQ and VL
   kAvx512Vnni,  // and vpdpbusd of 512 bits
+  kAvx512Vbmi,  // and permutations of bytes
   kNeonDot,     // NEON with sdot
 };
 // Those of the architecture.
 #if defined(__x86_64__)
-inline constexpr std::array kEveryIsa{Isa::kScalar, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512, Isa::kAvx512Vnni};
+inline constexpr std::array kEveryIsa{Isa::kScalar, Isa::kAvx2,       Isa::kAvxVnni,
+                                      Isa::kAvx512, Isa::kAvx512Vnni, Isa::kAvx512Vbmi};
 #elif defined(__aarch64__)
 inline constexpr std::array kEveryIsa{Isa::kScalar, Isa::kNeonDot};
 #else
@@ -30,12 +32,12 @@ inline constexpr std::array kEveryIsa{Isa::kScalar};
 Isa isa();
 // What the machine can run, whatever OPENRKNN_ISA says.
 bool isa_supported(Isa isa);
-// scalar (aarch64: neon), avx2, avxvnni, avx512bw, avx512vnni, neondot.
+// scalar (aarch64: neon), avx2, avxvnni, avx512bw, avx512vnni, avx512vbmi, neondot.
 std::string_view isa_name(Isa isa);
-// By these names, and avx512: with VNNI where the machine has it. Nothing for a name that is unknown or beyond the
-// machine.
+// By these names, and avx512: the best of these that the machine has. Nothing for a name that is unknown or beyond
+// the machine.
 std::optional<Isa> isa_by_name(std::string_view name);
-// The same vectors without dot products of bytes: all that other loops than integer convolutions tell apart.
+// The same vectors without dot products and permutations of bytes: all that most loops tell apart.
 Isa without_dot(Isa isa);
 // Whether the processor computes vectors of 512 bits as fast as such of 256 (Intel's, AMD's from Zen 5 on): byte
 // products then cost half as much beside everything else.

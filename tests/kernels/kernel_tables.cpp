@@ -27,6 +27,7 @@ std::vector<TableOf<npu::RowKernels>> row_tables() {
 #if defined(__x86_64__)
   if (isa_supported(Isa::kAvx2)) tables.push_back({"avx2", &npu::kRowKernelsAvx2});
   if (isa_supported(Isa::kAvx512)) tables.push_back({"avx512bw", &npu::kRowKernelsAvx512});
+  if (isa_supported(Isa::kAvx512Vbmi)) tables.push_back({"avx512vbmi", &npu::kRowKernelsAvx512Vbmi});
 #endif
   return tables;
 }

@@ -114,18 +114,30 @@ TEST(NpuRequantizer, EqualsTheStages) {
   }
 }
 
-// Look-up tables with steps at every index, or smooth ones; pixels together, apart and beside others.
+// A step at every index, or a parabola with few in each bin of a staircase, one way or the other.
+std::vector<int16_t> table_of(Rng& rng) {
+  const bool steep = one_in(rng, 3);
+  const auto slope = static_cast<double>(pick(rng, -48, 48)), bend = static_cast<double>(pick(rng, -24, 24)) / 512;
+  std::vector<int16_t> table;
+  for (const int first : {-512, 0}) {
+    for (int i = first; i <= first + 512; ++i) {
+      const double smooth = i * (slope + bend * i / 2);
+      table.push_back(static_cast<int16_t>(steep ? pick(rng, -32768, 32767) : std::clamp(smooth, -32768.0, 32767.0)));
+    }
+  }
+  return table;
+}
+
+// Pixels together, apart and beside others.
 const Property kLookUp({"rows.requantize_look_up"}, 100);
 TEST(NpuRequantizer, EqualsTheStagesWithTables) {
   const auto every = supported_loops();
+  int64_t all = 0, with_steps = 0;
   for (Cases cases(kLookUp, names_of(every)); cases.next();) {
     Rng& rng = cases.rng();
     const int64_t channels = one_in(rng, 2) ? int64_t{1} << pick(rng, 0, 6) : pick(rng, 1, 64);
     Task task(rng, channels);
-    std::vector<int16_t> table(2 * 513);
-    const bool smooth = one_in(rng, 2);
-    for (size_t i = 0; i < table.size(); ++i)
-      table[i] = static_cast<int16_t>(smooth ? static_cast<int64_t>(i) * 32 - 16384 : pick(rng, -32768, 32767));
+    const std::vector<int16_t> table = table_of(rng);
     const auto reach = static_cast<double>(task.largest[0]) * (task.stages.channel.bypass ? 1 : 16384) /
                        static_cast<double>(int64_t{1} << (task.stages.channel.bypass ? 0 : task.stages.channel.shift));
     const int32_t index_scale = static_cast<int32_t>(pick(rng, 1, 32767));
@@ -139,6 +151,8 @@ TEST(NpuRequantizer, EqualsTheStagesWithTables) {
       cases.skip();
       continue;
     }
+    ++all;
+    with_steps += output.look_up().steps != nullptr ? 1 : 0;
     const int64_t pixels = pick(rng, 1, one_in(rng, 10) ? 140 : 6);
     const int64_t stride = channels + pick(rng, 0, 1) * pick(rng, 0, 70);
     const auto acc = accumulators(rng, pixels * channels, task.largest[0]);
@@ -157,6 +171,47 @@ TEST(NpuRequantizer, EqualsTheStagesWithTables) {
       std::vector<int8_t> y = residual;
       requantizer.run(pixels, 0, channels, acc.data(), task.has_residual ? y.data() : nullptr, stride, y.data(),
                       stride);
+      ASSERT_TRUE(same_values(y, want)) << loops.name;
+    }
+  }
+  if (all >= 50) {
+    EXPECT_GT(with_steps, all / 4);
+    EXPECT_LT(with_steps, all * 3 / 4);
+  }
+}
+
+// Every index and the values around it, by the staircase: sigmoid's table and one with three steps in a bin.
+TEST(NpuRequantizer, EveryIndexOfAStaircase) {
+  const std::vector<int32_t> bias{0}, multiplier{1};
+  const std::vector<int64_t> least{-(1 << 24)}, largest{1 << 24};
+  for (const bool sigmoid : {false, true}) {
+    std::vector<int16_t> table;
+    for (const int first : {-512, 0}) {
+      for (int i = first; i <= first + 512; ++i) {
+        table.push_back(static_cast<int16_t>(sigmoid ? std::nearbyint(32767 / (1 + std::exp(-i / 100.0))) : i * 63));
+      }
+    }
+    const OutputStage stage = sigmoid ? OutputStage{1, 7, -128, false} : OutputStage{3, 8, -10, false};
+    const TableOutput output(table.data(), 1, 6, stage);
+    ASSERT_NE(output.look_up().steps, nullptr);
+    Requantizer::Stages stages;
+    stages.channels = 1;
+    stages.channel = {bias.data(), nullptr, multiplier.data(), 0, 0, true};
+    stages.least = least.data();
+    stages.largest = largest.data();
+    stages.table = &output;
+    const Requantizer requantizer(stages);
+    ASSERT_TRUE(requantizer.usable());
+    std::vector<int32_t> acc;
+    for (int32_t v = -(kTableLimit + 2) * 64; v <= (kTableLimit + 2) * 64; v += 8) {
+      for (int32_t near = v - 1; near <= v + 1; ++near) acc.push_back(near);
+    }
+    std::vector<int8_t> want;
+    for (const int32_t v : acc) want.push_back(output.exact(v));
+    for (const Loops& loops : supported_loops()) {
+      const UseLoops use(loops);
+      std::vector<int8_t> y(acc.size());
+      requantizer.run(static_cast<int64_t>(acc.size()), 0, 1, acc.data(), nullptr, 0, y.data(), 1);
       ASSERT_TRUE(same_values(y, want)) << loops.name;
     }
   }

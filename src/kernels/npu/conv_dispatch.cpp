@@ -24,6 +24,7 @@ const ConvKernels& conv_kernels() {
     case Isa::kAvx512:
       return kConvKernelsAvx512;
     case Isa::kAvx512Vnni:
+    case Isa::kAvx512Vbmi:
       return kConvKernelsAvx512Vnni;
 #elif defined(__aarch64__)
     case Isa::kNeonDot:

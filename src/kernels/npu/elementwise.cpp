@@ -14,6 +14,7 @@ namespace {
 
 const RowKernels& rows() {
 #if defined(__x86_64__)
+  if (isa() == Isa::kAvx512Vbmi) return kRowKernelsAvx512Vbmi;
   const Isa vectors = without_dot(isa());
   if (vectors == Isa::kAvx512) return kRowKernelsAvx512;
   if (vectors == Isa::kAvx2) return kRowKernelsAvx2;
@@ -74,8 +75,8 @@ void for_pool_windows(const PoolShape& s, const Body& body) {
 }
 
 constexpr int64_t kChannelBlock = 256;
-constexpr int64_t kFewChannels = 8;                   // for which a copy is cheaper than vectors with idle lanes
-constexpr int32_t kIndexUnit = kRequantizeIndexUnit;  // of indices that fp32 gives
+constexpr int64_t kFewChannels = 8;              // for which a copy is cheaper than vectors with idle lanes
+constexpr int32_t kLastIndex = 2 * kTableLimit;  // of tables, counted from 0
 
 }  // namespace
 
@@ -192,7 +193,7 @@ TableOutput::TableOutput(const int16_t* table, int32_t index_scale, int32_t inde
     : index_scale_(index_scale),
       index_shift_(index_shift),
       factor_(index_scale * power_of_two(-index_shift)),
-      results_(static_cast<size_t>(last()) + 2) {  // vectors read pairs
+      results_(static_cast<size_t>(kLastIndex) + 2) {  // vectors read pairs
   std::vector<int32_t> values;
   for (int32_t x = -kTableLimit; x <= kTableLimit; ++x) values.push_back(table_value(table, x));
   const auto n = static_cast<int64_t>(values.size());
@@ -203,9 +204,33 @@ TableOutput::TableOutput(const int16_t* table, int32_t index_scale, int32_t inde
         (i > 0 && results[i - 1] != results[i]) || (i + 1 < results.size() && results[i + 1] != results[i]);
     results_[i] = static_cast<uint16_t>(static_cast<uint8_t>(results[i]) | (edge ? 0x100 : 0));
   }
+  set_steps();
 }
 
-int32_t TableOutput::last() { return 2 * kTableLimit; }
+void TableOutput::set_steps() {
+  static_assert(kStepBins * kStepIndices == kLastIndex);
+  const auto result = [&](int32_t index) { return static_cast<uint8_t>(results_[static_cast<size_t>(index)]); };
+  if (result(kLastIndex) != result(kLastIndex - 1)) return;  // the last index is in no bin
+  std::vector<uint8_t> steps(size_t{2 + kMostSteps} * kStepBins, kNoStep);
+  for (int32_t bin = 0; bin < kStepBins; ++bin) {
+    const auto byte = [&](int row) -> uint8_t& { return steps[static_cast<size_t>(row * kStepBins + bin)]; };
+    const int32_t begin = bin * kStepIndices;
+    int count = 0;
+    uint8_t amount = 0;
+    for (int32_t i = std::max(begin, 1); i < begin + kStepIndices; ++i) {
+      const auto change = static_cast<uint8_t>(result(i) - result(i - 1));
+      if (change == 0) continue;
+      if (count == kMostSteps || (count > 0 && change != amount)) return;
+      amount = change;
+      byte(2 + count++) = static_cast<uint8_t>(2 * (i - begin));
+    }
+    byte(0) = result(std::max(begin - 1, 0));
+    byte(1) = amount;
+  }
+  steps_ = std::move(steps);
+}
+
+LookUp TableOutput::look_up() const { return {kLastIndex, results_.data(), steps_.empty() ? nullptr : steps_.data()}; }
 
 int8_t TableOutput::exact(int64_t v) const {
   const int64_t x = std::clamp<int64_t>(rne(v * index_scale_, index_shift_), -kTableLimit, kTableLimit);
@@ -257,14 +282,10 @@ void output_block(int64_t pixels, int64_t channels, const int32_t* v, const Outp
 Requantizer::Requantizer(const Stages& s) : has_residual_(s.residual != nullptr), stages_(s) {
   if (has_residual_) residual_ = *s.residual;
   if (s.table != nullptr) {
-    // fp32 gives indices in units of 2^-4, off by less than one unit. Where they are next to a tie between two indices,
-    // and these have other results, the stages decide.
+    // Where an index is next to a tie between two, and these have other results, the stages decide.
     if (s.table->factor() <= 0 || !set_factors(s, s.table->factor(), kIndexUnit)) return;
-    const double inner = s.table->factor() * kIndexUnit * (has_residual_ ? 1.0 : 0.5);
-    if (inner >= 0.2 || residual_reach_ >= 0x1p12 || farthest_ + residual_reach_ >= 0x1p26) return;
-    margin_ = 1;
-    constexpr int32_t kHalf = kIndexUnit / 2;
-    constant_ = static_cast<float>(kTableLimit * kIndexUnit + kHalf + 1);
+    if (!set_margin(s.table->factor(), kTableLimit, kLastIndex, kIndexUnit)) return;
+    constant_ = static_cast<float>(kTableLimit * kIndexUnit + kIndexUnit / 2 + margin_);
     usable_ = true;
     share_pixels();
     return;
@@ -309,21 +330,25 @@ void Requantizer::set_output(const Stages& s, double out_factor) {
   };
   low_ = bound(s.clamps ? s.low : INT32_MIN);
   high_ = bound(s.clamps ? s.high : INT32_MAX);
-  // What a result that is not clamped can be moved by: inner roundings of the stages, half a unit of the result each;
-  // those of fp32 (of the accumulator and its factor; of its sum with the constant; the same for the residual); and the
-  // conversion to an integer.
   constexpr int32_t kUnit = 1 << kRequantizeBits;
-  const double result = 130, reach = result + std::abs(static_cast<double>(out.zero_point));
+  constexpr double kResult = 130;  // that is not clamped
+  if (!set_margin(out_factor, kResult + std::abs(static_cast<double>(out.zero_point)), kResult, kUnit)) return;
+  constant_ = static_cast<float>(out.zero_point * kUnit + kUnit / 2 + margin_);
+  usable_ = true;
+  share_pixels();
+}
+
+// What a result of at most `result` that was at most `reach` in front of the constant can be moved by: inner roundings
+// of the stages, half a unit of v each; those of fp32 (of the accumulator and its factor; of its sum with the constant;
+// the same for the residual); and the conversion to an integer of units 1 / `unit`. False where that is a tenth.
+bool Requantizer::set_margin(double out_factor, double reach, double result, int32_t unit) {
   const double inner = out_factor * (has_residual_ ? 1.0 : 0.5);
   const double share = reach + residual_reach_;  // the accumulator's
   const double rounded = 2 * share + (has_residual_ ? share + result + residual_reach_ : 0) + result;
-  const double moved = inner + 0x1p-24 * 1.01 * rounded + 1.0 / kUnit;
-  if (moved >= 0.1) return;
-  margin_ = static_cast<int32_t>(std::ceil(moved * kUnit));
-  constexpr int32_t kHalf = kUnit / 2;
-  constant_ = static_cast<float>(out.zero_point * kUnit + kHalf + margin_);
-  usable_ = true;
-  share_pixels();
+  const double moved = inner + 0x1p-24 * 1.01 * rounded + 1.0 / unit;
+  if (moved >= 0.1) return false;
+  margin_ = static_cast<int32_t>(std::ceil(moved * unit));
+  return true;
 }
 
 void Requantizer::share_pixels() {
@@ -355,7 +380,7 @@ int8_t Requantizer::exact(int64_t channel, int32_t acc, const int8_t* residual) 
 
 void Requantizer::run_rows(const RequantizeBlock& b) const {
   if (stages_.table == nullptr) return rows().requantize(b);
-  rows().requantize_look_up(b, TableOutput::last(), stages_.table->results());
+  rows().requantize_look_up(b, stages_.table->look_up());
 }
 
 bool RequantizeCall::share_rows() {

@@ -74,15 +74,16 @@ class TableOutput {
   void run(int64_t pixels, int64_t channels, const int32_t* v, int8_t* y, int64_t y_stride) const;
 
   double factor() const { return factor_; }  // from v to an index
-  // Results as bytes; bit 8 is set where a neighbouring index has another result. Indices count from 0.
-  const uint16_t* results() const { return results_.data(); }
+  LookUp look_up() const;                    // its indices count from 0
   int8_t exact(int64_t v) const;
-  static int32_t last();  // index
 
  private:
+  void set_steps();
+
   int32_t index_scale_ = 1, index_shift_ = 0;
   double factor_ = 0;
   std::vector<uint16_t> results_;
+  std::vector<uint8_t> steps_;  // empty: some bin has too many
 };
 
 class Requantizer;
@@ -135,6 +136,7 @@ class Requantizer {
   friend struct RequantizeCall;
   bool set_factors(const Stages& stages, double out_factor, double unit);
   void set_output(const Stages& stages, double out_factor);
+  bool set_margin(double out_factor, double reach, double result, int32_t unit);
   int64_t stages_before_output(int64_t channel, int32_t acc, const int8_t* residual) const;
   int8_t exact(int64_t channel, int32_t acc, const int8_t* residual) const;
   void share_pixels();

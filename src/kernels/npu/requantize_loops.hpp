@@ -11,45 +11,6 @@ namespace openrknn::npu {
 namespace {
 
 #if defined(__AVX512BW__)
-template <bool kResidual>
-void look_up_rows(const RequantizeBlock& b, int32_t limit, const uint16_t* results) {
-  const __m512i zero = _mm512_setzero_si512(), last = _mm512_set1_epi32(limit * kRequantizeIndexUnit);
-  const __m512i fraction = _mm512_set1_epi32(kRequantizeIndexUnit - 1), edge = _mm512_set1_epi32(0x100);
-  const __m512i margin = _mm512_set1_epi32(2 * b.margin);
-  const RequantizeVectors vectors(b);
-  for (int64_t p = 0; p < b.pixels; ++p) {
-    const int32_t* acc = b.acc + p * b.channels;
-    const int8_t* residual = kResidual ? b.residual + p * b.residual_stride : nullptr;
-    int8_t* y = b.y + p * b.y_stride;
-    for (int64_t c = 0; c < b.channels; c += 16) {
-      const __mmask16 valid = b.channels - c >= 16 ? 0xFFFF : lanes_of(b.channels, c);
-      const __m512i t =
-          _mm512_add_epi32(_mm512_maskz_loadu_epi32(valid, acc + c), _mm512_maskz_loadu_epi32(valid, b.bias + c));
-      const __m512i u = requantize_vector<kResidual, false, false>(
-          vectors, t, _mm512_maskz_loadu_ps(valid, b.factor + c), valid, kResidual ? residual + c : nullptr);
-      const __m512i x = _mm512_min_epi32(_mm512_max_epi32(u, zero), _mm512_or_si512(last, fraction));
-      const __m512i found = _mm512_i32gather_epi32(_mm512_srli_epi32(x, kRequantizeIndexBits), results, 2);
-      const __mmask16 close = _mm512_cmple_epi32_mask(_mm512_and_si512(x, fraction), margin);
-      uint32_t doubts = _mm512_mask_test_epi32_mask(close & valid, found, edge);
-      __m128i bytes = _mm512_cvtepi32_epi8(found);
-      if (__builtin_expect(doubts != 0, 0)) {
-        alignas(16) int8_t exact[16];
-        _mm_store_si128(reinterpret_cast<__m128i*>(exact), bytes);
-        for (; doubts != 0; doubts &= doubts - 1) {
-          const int at = __builtin_ctz(doubts);
-          exact[at] = b.exact(b.context, acc[c + at], p * b.channels + c + at);
-        }
-        bytes = _mm_load_si128(reinterpret_cast<const __m128i*>(exact));
-      }
-      if (valid == 0xFFFF) {
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(y + c), bytes);
-      } else {
-        _mm_mask_storeu_epi8(y + c, valid, bytes);
-      }
-    }
-  }
-}
-
 template <bool kResidual, bool kWide>
 [[gnu::noinline]] void requantize_doubtful_pixel(const RequantizeBlock& b, int64_t p) {
   int32_t t[64];
@@ -108,8 +69,7 @@ void requantize_rows(const RequantizeBlock& b) {
 #else
 template <bool kResidual, bool kWide>
 inline int32_t requantize_value(const RequantizeBlock& b, const int32_t* acc, const int8_t* residual, int64_t c) {
-  float z = static_cast<float>(acc[c] + b.bias[c]) * b.factor[c] + b.constant;
-  if constexpr (kResidual) z += static_cast<float>(residual[c] + b.residual_offset) * b.residual_factor;
+  float z = scaled_value<kResidual>(b, acc, residual, c);
   if constexpr (kWide) z = z < -kFarthest ? -kFarthest : z > kFarthest ? kFarthest : z;
   return static_cast<int32_t>(z);
 }
@@ -137,36 +97,7 @@ void requantize_rows(const RequantizeBlock& b) {
     memcpy(b.y + p * b.y_stride, results, static_cast<size_t>(b.channels));
   }
 }
-
-template <bool kResidual>
-void look_up_rows(const RequantizeBlock& b, int32_t limit, const uint16_t* results) {
-  const int32_t last = limit * kRequantizeIndexUnit + kRequantizeIndexUnit - 1;
-  int32_t index[64];
-  for (int64_t p = 0; p < b.pixels; ++p) {
-    const int32_t* acc = b.acc + p * b.channels;
-    const int8_t* residual = kResidual ? b.residual + p * b.residual_stride : nullptr;
-    int8_t* y = b.y + p * b.y_stride;
-    const int64_t channels = b.channels;
-    for (int64_t c = 0; c < channels; ++c) {
-      const int32_t u = requantize_value<kResidual, false>(b, acc, residual, c);
-      index[c] = u < 0 ? 0 : u > last ? last : u;
-    }
-    for (int64_t c = 0; c < channels; ++c) {
-      const uint16_t found = results[index[c] >> kRequantizeIndexBits];
-      const bool doubtful = (found >> 8) != 0 && (index[c] & (kRequantizeIndexUnit - 1)) <= 2 * b.margin;
-      y[c] = doubtful ? b.exact(b.context, acc[c], p * channels + c) : static_cast<int8_t>(found);
-    }
-  }
-}
 #endif
-
-void requantize_look_up(const RequantizeBlock& b, int32_t limit, const uint16_t* results) {
-  if (b.residual == nullptr) {
-    look_up_rows<false>(b, limit, results);
-  } else {
-    look_up_rows<true>(b, limit, results);
-  }
-}
 
 void requantize_block(const RequantizeBlock& b) {
   if (b.residual == nullptr) {

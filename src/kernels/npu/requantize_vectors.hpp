@@ -43,10 +43,10 @@ struct RequantizeVectors {
   }
 };
 
-// u of RequantizeBlock from 16 sums with their biases, t. `residual`: of the first of them.
-template <bool kResidual, bool kAll, bool kWide>
-inline __m512i requantize_vector(const RequantizeVectors& b, __m512i t, __m512 factor, __mmask16 valid,
-                                 const int8_t* residual) {
+// u of RequantizeBlock, not yet an integer, from 16 sums with their biases, t. `residual`: of the first of them.
+template <bool kResidual, bool kAll>
+inline __m512 scaled_vector(const RequantizeVectors& b, __m512i t, __m512 factor, __mmask16 valid,
+                            const int8_t* residual) {
   __m512 z = _mm512_fmadd_ps(_mm512_cvtepi32_ps(t), factor, b.constant);
   if constexpr (kResidual) {
     const auto* from = reinterpret_cast<const __m128i*>(residual);
@@ -54,6 +54,13 @@ inline __m512i requantize_vector(const RequantizeVectors& b, __m512i t, __m512 f
     const __m512 e = _mm512_cvtepi32_ps(_mm512_add_epi32(x, b.residual_offset));
     z = _mm512_fmadd_ps(_mm512_maskz_mov_ps(kAll ? 0xFFFF : valid, e), b.residual_factor, z);
   }
+  return z;
+}
+
+template <bool kResidual, bool kAll, bool kWide>
+inline __m512i requantize_vector(const RequantizeVectors& b, __m512i t, __m512 factor, __mmask16 valid,
+                                 const int8_t* residual) {
+  __m512 z = scaled_vector<kResidual, kAll>(b, t, factor, valid, residual);
   if constexpr (kWide) z = _mm512_min_ps(_mm512_max_ps(z, _mm512_set1_ps(-kFarthest)), _mm512_set1_ps(kFarthest));
   return _mm512_cvtps_epi32(z);
 }
@@ -124,6 +131,13 @@ template <bool kResidual, bool kWide>
     }
   }
   memcpy(b.y + p * b.y_stride + c, results, static_cast<size_t>(n));
+}
+#else
+template <bool kResidual>
+inline float scaled_value(const RequantizeBlock& b, const int32_t* acc, const int8_t* residual, int64_t c) {
+  float z = static_cast<float>(acc[c] + b.bias[c]) * b.factor[c] + b.constant;
+  if constexpr (kResidual) z += static_cast<float>(residual[c] + b.residual_offset) * b.residual_factor;
+  return z;
 }
 #endif
 

@@ -29,9 +29,24 @@ struct RequantizeBlock {
   const void* context;
 };
 constexpr int kRequantizeBits = 16;
-constexpr int kRequantizeIndexBits = 4;  // of table indices
-constexpr int kRequantizeIndexUnit = 1 << kRequantizeIndexBits;
 constexpr float kFarthest = 0x1p30F - 0x1p15F;
+
+// What a table gives instead: u in units of 1 / kIndexUnit of an index, clamped to [0, last]; y = the low byte of
+// results[index]. Where bit 8 is set there, so that a neighbour has another result, and the fraction does not exceed
+// twice the margin, `exact` gives y. Two bytes behind results[last] may be read.
+// `steps`, or nullptr: the same results as a staircase, for registers, if the last two are equal. The other indices, a
+// power of two, come in kStepBins bins of kStepIndices, whose results change by the same amount, kMostSteps times at
+// most. Bytes [2 + kMostSteps][kStepBins]: the result in front of the bin; the amount; for each change twice the index
+// in the bin from which it holds, or kNoStep.
+struct LookUp {
+  int32_t last;
+  const uint16_t* results;
+  const uint8_t* steps;
+};
+constexpr int kIndexBits = 9;
+constexpr int kIndexUnit = 1 << kIndexBits;
+constexpr int kStepBins = 256, kStepIndices = 128, kMostSteps = 3;
+constexpr uint8_t kNoStep = 255;
 
 // fp16 results from sums: y = fl16(min(max(v [+ bias], low), high)); NaN stays. Without limits: minus and plus
 // infinity.
@@ -47,10 +62,7 @@ struct HalfOutput {
 struct RowKernels {
   const char* isa;  // that these are compiled for
   void (*requantize)(const RequantizeBlock&);
-  // By a table instead: u in units of 1 / kRequantizeIndexUnit of an index, clamped to [0, limit]; y = the low byte of
-  // results[index]. Where bit 8 is set there and the fraction does not exceed twice the margin, `exact` gives y. Two
-  // bytes behind results[limit] may be read.
-  void (*requantize_look_up)(const RequantizeBlock&, int32_t limit, const uint16_t* results);
+  void (*requantize_look_up)(const RequantizeBlock&, const LookUp&);
   // v = sat32(rne(t * c, s)), t = acc + bias + b * sum. `b`, `sums` may be nullptr; sums_step 0 (one for all) or 1.
   // scale, scale_negative: 2^-shift of non-negative and of negative products.
   void (*channel)(int64_t n, const int32_t* acc, const int32_t* bias, const int32_t* b, const int32_t* sums,
@@ -91,6 +103,7 @@ extern const RowKernels kRowKernelsScalar;
 #if defined(__x86_64__)
 extern const RowKernels kRowKernelsAvx2;
 extern const RowKernels kRowKernelsAvx512;
+extern const RowKernels kRowKernelsAvx512Vbmi;
 #endif
 
 }  // namespace openrknn::npu

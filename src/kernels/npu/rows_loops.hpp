@@ -11,6 +11,7 @@
 
 #include "kernels/compiled_isa.hpp"
 #include "kernels/npu/half_scalar.hpp"
+#include "kernels/npu/look_up_loops.hpp"
 #include "kernels/npu/requantize_loops.hpp"
 #include "kernels/npu/rows.hpp"
 
