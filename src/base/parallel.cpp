@@ -31,13 +31,8 @@ int thread_count() {
   return cores == 0 ? 1 : static_cast<int>(cores);
 }
 
-void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
-  if (count <= 0) return;
+void run_in_parallel(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
   const int threads = thread_count();
-  if (threads == 1 || count <= grain) {
-    body(0, count);
-    return;
-  }
   if (arena().max_concurrency() != threads) {
     arena().terminate();
     arena().initialize(threads);

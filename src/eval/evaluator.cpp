@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "eval/fusion.hpp"
+#include "eval/schedule.hpp"
 #include "kernels/cpu/registry.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
@@ -17,12 +18,6 @@ namespace {
 
 std::string place_of(const Graph& graph, const Node& node) {
   return fmt::format("{}node '{}' ({})", graph.source_file.empty() ? "" : graph.source_file + ": ", node.name, node.op);
-}
-
-// The first result is the first operand under another shape: no element is touched.
-bool is_view(const Node& node) {
-  static constexpr std::string_view kViews[] = {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"};
-  return std::find(std::begin(kViews), std::end(kViews), node.op) != std::end(kViews) && node.outputs.size() == 1;
 }
 
 std::string type_text(DType dtype, const Shape& shape) {
@@ -69,200 +64,199 @@ Status check_kernels(const Graph& graph, const std::vector<NodeId>& order) {
 
 }  // namespace
 
-using FreeTensors = std::map<std::pair<DType, int64_t>, std::vector<Tensor>>;
-
-struct Evaluator::Pool {
-  std::mutex mutex;
-  FreeTensors free;
+// The memory of one run; between runs it waits for the next one, since fresh pages cost as much as the work on them.
+struct Evaluator::Frame {
+  Tensor arena;
+  std::vector<TensorView> views;  // by value
+  std::vector<Tensor> held;       // by value: inputs, results, and what has its shape from data
 };
 
-void Evaluator::find_lifetimes(const Graph& graph, size_t slots, bool keeps, Schedule& schedule) {
-  constexpr size_t kNever = SIZE_MAX;
-  std::vector<size_t> last_use(slots, kNever);
-  for (size_t step = 0; step < schedule.nodes.size(); ++step) {
-    const Node& node = *schedule.nodes[step];
-    for (const ValueId id : node.inputs) {
-      if (id.valid()) last_use[id.index] = step;
-    }
-    for (const ValueId id : node.outputs) {
-      if (!id.valid()) continue;
-      last_use[id.index] = step;  // a result without readers dies where it is made
-      const Value& value = graph.value(id);
-      if (value.shape) schedule.last_made[{value.dtype, value.shape->elements()}] = step;
-    }
-  }
-  for (const auto& node : schedule.nodes) {
-    const bool constant =
-        keeps && node->inputs.size() > 1 && node->inputs[1].valid() && graph.constant(node->inputs[1]) != nullptr;
-    schedule.packed.push_back(constant ? std::make_unique<cpu::PackedWeights>() : nullptr);
-  }
-  schedule.dies_after.resize(schedule.nodes.size());
-  for (const ValueId id : graph.values()) {
-    if (last_use[id.index] == kNever || graph.is_output(id) || graph.constant(id) != nullptr) continue;
-    schedule.dies_after[last_use[id.index]].push_back(id);
-  }
-}
+struct Evaluator::Prepared {
+  Schedule schedule;
+  std::mutex mutex;
+  std::unique_ptr<Frame> idle;
+};
+
+namespace {
+
+constexpr int64_t kMostKept = int64_t{256} << 20;  // bytes that wait for the next run, if there may be one
+
+}  // namespace
 
 Result<Evaluator> Evaluator::make(const Graph& graph, Runs runs) {
   Evaluator made;
   made.graph_ = &graph;
   made.runs_ = runs;
-  made.pool_ = std::make_shared<Pool>();
   OPENRKNN_TRY(const std::vector<NodeId> order, graph.topological_order());
   OPENRKNN_CHECK_OK(check_kernels(graph, order));
-  for (const ValueId id : graph.values()) made.slots_ = std::max<size_t>(made.slots_, id.index + size_t{1});
+  size_t slots = 0;  // one per value id
+  for (const ValueId id : graph.values()) slots = std::max<size_t>(slots, id.index + size_t{1});
+  std::vector<std::shared_ptr<const Node>> nodes;
   // Nodes of the graph, which outlives the evaluator: pointers that own nothing.
-  for (const NodeId id : order) made.all_.nodes.emplace_back(std::shared_ptr<const Node>(), &graph.node(id));
-  made.fused_.nodes = fuse_behind_convolutions(graph, order, made.slots_);
-  find_lifetimes(graph, made.slots_, runs == Runs::kMany, made.all_);
-  find_lifetimes(graph, made.slots_, runs == Runs::kMany, made.fused_);
+  for (const NodeId id : order) nodes.emplace_back(std::shared_ptr<const Node>(), &graph.node(id));
+  made.all_ = std::make_shared<Prepared>();
+  made.fused_ = std::make_shared<Prepared>();
+  const bool keeps = runs == Runs::kMany;
+  OPENRKNN_TRY(made.all_->schedule, make_schedule(graph, std::move(nodes), slots, keeps));
+  OPENRKNN_TRY(made.fused_->schedule,
+               make_schedule(graph, fuse_behind_convolutions(graph, order, slots), slots, keeps));
   return made;
 }
 
-namespace {
-
-constexpr size_t kMostKept = size_t{256} << 20;  // bytes that wait for the next run, if there may be one
-
-// The state of one run.
-class Run {
+class Evaluator::Run {
  public:
-  Run(const Graph& graph, size_t slots, const std::map<std::pair<DType, int64_t>, size_t>& last_made, FreeTensors free,
-      size_t most_kept)
-      : graph_(graph), last_made_(last_made), most_kept_(most_kept), tensors_(slots), free_(std::move(free)) {
-    for (const auto& [key, tensors] : free_) {
-      for (const Tensor& tensor : tensors) free_bytes_ += tensor.bytes();
+  Run(const Graph& graph, const Schedule& schedule, Frame& frame) : graph_(graph), schedule_(schedule), frame_(frame) {}
+
+  void set_input(ValueId id, const Tensor& tensor) { hold(id, tensor); }
+
+  const TensorView& view(ValueId id) const {
+    static const TensorView absent;
+    return id.valid() ? frame_.views[id.index] : absent;
+  }
+
+  // A value that stays after the run.
+  Tensor result(ValueId id) const {
+    const ValueId root = schedule_.places[id.index].root;
+    const Tensor* constant = graph_.constant(root);
+    return (constant != nullptr ? *constant : frame_.held[root.index]).reshaped(view(id).shape);
+  }
+
+  Status execute(const Step& step) {
+    switch (step.kind) {
+      case Step::Kind::kKernel:
+        return run_kernel(step);
+      case Step::Kind::kView:
+        return show(*step.node);
+      case Step::Kind::kInferred:
+        return run_inferred(*step.node);
     }
+    return {};
   }
 
-  FreeTensors take_free() { return std::move(free_); }
-
-  void set(ValueId id, Tensor tensor) { tensors_[id.index] = std::move(tensor); }
-
-  const Tensor& get(ValueId id) const {
-    static const Tensor absent;
-    if (!id.valid()) return absent;
-    const Tensor* constant = graph_.constant(id);
-    return constant != nullptr ? *constant : tensors_[id.index];
-  }
-
-  Status step(const Node& node, cpu::PackedWeights* packed) {
-    if (is_view(node)) return view(node);
-    const bool shaped = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
-      return !id.valid() || (graph_.value(id).shape && graph_.value(id).dtype != DType::kUndefined);
-    });
-    return shaped ? run_kernel(node, packed) : run_inferred(node);
-  }
-
-  void release(ValueId id, size_t step) {
-    Tensor tensor = std::move(tensors_[id.index]);
-    tensors_[id.index] = Tensor();
-    if (!tensor.defined() || !tensor.unique()) return;
-    const std::pair<DType, int64_t> key{tensor.dtype(), tensor.elements()};
-    const auto last = last_made_.find(key);
-    const bool needed = last != last_made_.end() && last->second > step;
-    if (!needed && free_bytes_ + tensor.bytes() > most_kept_) return;
-    free_bytes_ += tensor.bytes();
-    free_[key].push_back(std::move(tensor));
+  void release(const Step& step) {
+    for (const ValueId id : step.dies) frame_.held[id.index] = Tensor();
   }
 
  private:
-  Status view(const Node& node) {
-    const Tensor& from = get(node.inputs[0]);
+  void hold(ValueId id, Tensor tensor) {
+    frame_.views[id.index] = tensor.view();
+    frame_.held[id.index] = std::move(tensor);
+  }
+
+  Status show(const Node& node) {
+    const TensorView& from = view(node.inputs[0]);
     const Value& type = graph_.value(node.outputs[0]);
-    if (!type.shape) return run_inferred(node);
-    if (type.shape->elements() != from.elements() || type.dtype != from.dtype()) {
-      return Error{ErrorCode::kShape, "the operator cannot be evaluated", "",
-                   fmt::format("{} for an operand {}", type_text(type.dtype, *type.shape),
-                               type_text(from.dtype(), from.shape())),
-                   "repair the model"};
+    if (type.shape->elements() != from.elements() || type.dtype != from.dtype) {
+      return Error{
+          ErrorCode::kShape, "the operator cannot be evaluated", "",
+          fmt::format("{} for an operand {}", type_text(type.dtype, *type.shape), type_text(from.dtype, from.shape)),
+          "repair the model"};
     }
-    set(node.outputs[0], from.reshaped(*type.shape));
+    frame_.views[node.outputs[0].index] = {type.dtype, *type.shape, from.data};
     return {};
   }
 
-  Result<Tensor> take(DType dtype, const Shape& shape) {
-    const auto free = free_.find({dtype, shape.elements()});
-    if (free != free_.end() && !free->second.empty()) {
-      Tensor tensor = free->second.back().reshaped(shape);
-      free->second.pop_back();
-      free_bytes_ -= tensor.bytes();
-      return tensor;
-    }
-    auto fresh = Tensor::uninitialized(dtype, shape);
-    if (fresh.ok() || free_bytes_ == 0) return fresh;
-    // What waits for other sizes gives way.
-    free_.clear();
-    free_bytes_ = 0;
-    return Tensor::uninitialized(dtype, shape);
-  }
-
-  Status run_kernel(const Node& node, cpu::PackedWeights* packed) {
+  Status run_kernel(const Step& step) {
+    const Node& node = *step.node;
     inputs_.clear();
     outputs_.clear();
-    for (const ValueId id : node.inputs) inputs_.push_back(get(id).view());
+    for (const ValueId id : node.inputs) inputs_.push_back(view(id));
     for (const ValueId id : node.outputs) {
-      outputs_.emplace_back();
-      if (!id.valid()) continue;
-      const Value& value = graph_.value(id);
-      OPENRKNN_TRY(Tensor tensor, take(value.dtype, *value.shape));
-      set(id, std::move(tensor));
-      outputs_.back() = tensors_[id.index].mutable_view();
+      OPENRKNN_TRY(const MutableTensorView to, destination(id));
+      outputs_.push_back(to);
     }
-    return cpu::kernels().find(node.op)({inputs_, outputs_, node.attributes, packed});
+    return step.kernel({inputs_, outputs_, node.attributes, step.packed.get()});
   }
 
-  // The shapes depend on data: they are inferred from the operands at hand.
+  Result<MutableTensorView> destination(ValueId id) {
+    if (!id.valid()) return MutableTensorView{};
+    const Value& value = graph_.value(id);
+    const Place& place = schedule_.places[id.index];
+    if (place.where == Place::Where::kArena) return MutableTensorView{value.dtype, *value.shape, arena_ + place.offset};
+    OPENRKNN_TRY(Tensor tensor, Tensor::uninitialized(value.dtype, *value.shape));
+    const MutableTensorView to = tensor.mutable_view();
+    hold(id, std::move(tensor));
+    return to;
+  }
+
   Status run_inferred(const Node& node) {
     std::vector<Tensor> operands;
-    for (const ValueId id : node.inputs) operands.push_back(get(id));
+    for (const ValueId id : node.inputs) operands.push_back(operand(id));
     OPENRKNN_TRY(auto results, ops::evaluate(node.op, node.attributes, operands, node.outputs.size()));
     for (size_t i = 0; i < results.size(); ++i) {
-      if (node.outputs[i].valid()) set(node.outputs[i], std::move(results[i]));
+      if (node.outputs[i].valid()) hold(node.outputs[i], std::move(results[i]));
     }
     return {};
+  }
+
+  Tensor operand(ValueId id) const {
+    if (!id.valid()) return {};
+    const Place& root = schedule_.places[schedule_.places[id.index].root.index];
+    return root.where == Place::Where::kArena ? Tensor::copy_of(view(id)) : result(id);
   }
 
   const Graph& graph_;
-  const std::map<std::pair<DType, int64_t>, size_t>& last_made_;
-  const size_t most_kept_;
-  std::vector<Tensor> tensors_;
-  FreeTensors free_;
-  size_t free_bytes_ = 0;
+  const Schedule& schedule_;
+  Frame& frame_;
+  std::byte* arena_ = static_cast<std::byte*>(frame_.arena.mutable_data());
   std::vector<TensorView> inputs_;
   std::vector<MutableTensorView> outputs_;
 };
 
-}  // namespace
+Result<std::unique_ptr<Evaluator::Frame>> Evaluator::take_frame(Prepared& prepared) const {
+  {
+    const std::lock_guard lock(prepared.mutex);
+    if (prepared.idle != nullptr) return std::move(prepared.idle);
+  }
+  const Schedule& schedule = prepared.schedule;
+  auto frame = std::make_unique<Frame>();
+  OPENRKNN_TRY(frame->arena, Tensor::uninitialized(DType::kUInt8, Shape{schedule.arena_bytes}));
+  frame->views.resize(schedule.places.size());
+  frame->held.resize(schedule.places.size());
+  const auto* arena = static_cast<const std::byte*>(frame->arena.data());
+  for (const ValueId id : graph_->values()) {
+    const Value& value = graph_->value(id);
+    const Place& place = schedule.places[id.index];
+    if (place.where == Place::Where::kConstant) frame->views[id.index] = value.constant->view();
+    if (place.where == Place::Where::kArena) frame->views[id.index] = {value.dtype, *value.shape, arena + place.offset};
+  }
+  return frame;
+}
+
+void Evaluator::give_back(Prepared& prepared, std::unique_ptr<Frame> frame) const {
+  for (Tensor& tensor : frame->held) tensor = Tensor();
+  if (runs_ != Runs::kMany || prepared.schedule.arena_bytes > kMostKept) return;
+  const std::lock_guard lock(prepared.mutex);
+  prepared.idle = std::move(frame);
+}
 
 Result<Tensors> Evaluator::run(const Tensors& inputs, const Observer& observer, const StepTimer& timer) const {
   using Clock = std::chrono::steady_clock;
   OPENRKNN_CHECK_OK(check_inputs(*graph_, inputs));
-  const Schedule& schedule = observer ? all_ : fused_;
-  FreeTensors free;
-  {
-    const std::lock_guard lock(pool_->mutex);
-    free.swap(pool_->free);
-  }
-  Run run(*graph_, slots_, schedule.last_made, std::move(free), runs_ == Runs::kMany ? kMostKept : 0);
+  Prepared& prepared = observer ? *all_ : *fused_;
+  OPENRKNN_TRY(std::unique_ptr<Frame> frame, take_frame(prepared));
+  Run run(*graph_, prepared.schedule, *frame);
   for (const ValueId id : graph_->inputs()) {
-    run.set(id, inputs.find(graph_->value(id).name)->second);
-    if (observer) observer(id, run.get(id).view());
+    run.set_input(id, inputs.find(graph_->value(id).name)->second);
+    if (observer) observer(id, run.view(id));
   }
-  for (size_t step = 0; step < schedule.nodes.size(); ++step) {
-    const Node& node = *schedule.nodes[step];
-    const Clock::time_point start = timer ? Clock::now() : Clock::time_point();
-    if (auto status = run.step(node, schedule.packed[step].get()); !status.ok())
-      return status.error().within(place_of(*graph_, node));
-    if (timer) timer(node, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
-    for (const ValueId id : node.outputs) {
-      if (id.valid() && observer) observer(id, run.get(id).view());
+  Clock::time_point start = timer ? Clock::now() : Clock::time_point();
+  for (const Step& step : prepared.schedule.steps) {
+    const Node& node = *step.node;
+    if (auto status = run.execute(step); !status.ok()) return status.error().within(place_of(*graph_, node));
+    if (timer) {
+      const Clock::time_point end = Clock::now();
+      timer(node, std::chrono::duration<double, std::milli>(end - start).count());
+      start = Clock::now();
     }
-    for (const ValueId id : schedule.dies_after[step]) run.release(id, step);
+    for (const ValueId id : node.outputs) {
+      if (id.valid() && observer) observer(id, run.view(id));
+    }
+    run.release(step);
   }
   Tensors outputs;
-  for (const ValueId id : graph_->outputs()) outputs[graph_->value(id).name] = run.get(id);
-  const std::lock_guard lock(pool_->mutex);
-  if (pool_->free.empty()) pool_->free = run.take_free();
+  for (const ValueId id : graph_->outputs()) outputs[graph_->value(id).name] = run.result(id);
+  give_back(prepared, std::move(frame));
   return outputs;
 }
 

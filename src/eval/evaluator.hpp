@@ -28,32 +28,23 @@ enum class Runs { kOne, kMany };
 
 class Evaluator {
  public:
-  // Keeps a reference: the graph must outlive the evaluator and not change. Prepares order and lifetimes once.
+  // Keeps a reference: the graph must outlive the evaluator and not change. Prepares order and memory once.
   static Result<Evaluator> make(const Graph& graph, Runs runs = Runs::kMany);
   // `inputs` by graph input name; types and shapes must be the graph's (an error says given and expected). Intermediate
-  // tensors are freed at their last use. Outputs by name.
+  // values share memory by their lifetimes. Outputs by name.
   Result<Tensors> run(const Tensors& inputs, const Observer& observer = {}, const StepTimer& timer = {}) const;
 
  private:
-  // What is executed in which order, and when tensors die.
-  struct Schedule {
-    std::vector<std::shared_ptr<const Node>> nodes;
-    std::vector<std::vector<ValueId>> dies_after;  // per node
-    // The last step that makes a tensor of a type and size: until then freed ones are kept for it.
-    std::map<std::pair<DType, int64_t>, size_t> last_made;
-    // Per node: what kernels keep of constant weights; empty where the weights are no constant.
-    std::vector<std::unique_ptr<cpu::PackedWeights>> packed;
-  };
-  // Buffers that earlier runs have freed: fresh pages cost as much as the work on them. A run takes them all.
-  struct Pool;
-  static void find_lifetimes(const Graph& graph, size_t slots, bool keeps, Schedule& schedule);
+  struct Frame;     // the memory of one run
+  struct Prepared;  // a schedule, and a frame that waits for the next run
+  class Run;
+  Result<std::unique_ptr<Frame>> take_frame(Prepared& prepared) const;
+  void give_back(Prepared& prepared, std::unique_ptr<Frame> frame) const;
 
   const Graph* graph_ = nullptr;
   Runs runs_ = Runs::kMany;
-  size_t slots_ = 0;  // one per value id
-  Schedule all_;      // every node: what an observer sees
-  std::shared_ptr<Pool> pool_;
-  Schedule fused_;  // convolutions with the additions and activations behind them, the same results
+  std::shared_ptr<Prepared> all_;    // every node: what an observer sees
+  std::shared_ptr<Prepared> fused_;  // convolutions with what is computed behind them, the same results
 };
 
 // Seeded inputs for a graph without data: uniform in [0, 1) for floats, small integers otherwise.

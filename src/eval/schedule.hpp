@@ -1,0 +1,46 @@
+// What a run does with which memory, decided once: the steps, their kernels, and where every value lies.
+//
+// Values of known shape that leave no run lie in one arena, at offsets chosen by their lifetimes. What a run gives away
+// or what has its shape from data is a Tensor of its own ("held"). Results of views (Reshape, ...) are the operand's
+// bytes: operand and result die together.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ir/graph.hpp"
+#include "kernels/cpu/registry.hpp"
+
+namespace openrknn::eval {
+
+struct Step {
+  enum class Kind {
+    kKernel,
+    kView,      // the first operand under another shape: no element is touched
+    kInferred,  // the shapes depend on data: they are inferred from the operands at hand
+  };
+  std::shared_ptr<const Node> node;
+  Kind kind = Kind::kKernel;
+  cpu::Kernel kernel = nullptr;
+  std::unique_ptr<cpu::PackedWeights> packed;  // what the kernel keeps of constant weights, if there are any
+  std::vector<ValueId> dies;                   // held tensors that no later step needs
+};
+
+struct Place {
+  enum class Where { kNowhere, kConstant, kArena, kHeld };
+  Where where = Where::kNowhere;
+  int64_t offset = 0;  // in the arena
+  ValueId root;        // whose bytes these are: the value itself, or what it is a view of
+};
+
+struct Schedule {
+  std::vector<Step> steps;
+  std::vector<Place> places;  // by value
+  int64_t arena_bytes = 0;
+};
+
+// `slots`: larger than the index of any value. `keeps`: kernels may keep packed weights.
+Result<Schedule> make_schedule(const Graph& graph, std::vector<std::shared_ptr<const Node>> nodes, size_t slots,
+                               bool keeps);
+
+}  // namespace openrknn::eval
