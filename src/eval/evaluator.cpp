@@ -165,7 +165,7 @@ class Evaluator::Run {
       OPENRKNN_TRY(const MutableTensorView to, destination(id));
       outputs_.push_back(to);
     }
-    return step.kernel({inputs_, outputs_, node.attributes, step.packed.get()});
+    return step.kernel({inputs_, outputs_, node.attributes, step.memory.get()});
   }
 
   Result<MutableTensorView> destination(ValueId id) {
@@ -184,7 +184,17 @@ class Evaluator::Run {
     for (const ValueId id : node.inputs) operands.push_back(operand(id));
     OPENRKNN_TRY(auto results, ops::evaluate(node.op, node.attributes, operands, node.outputs.size()));
     for (size_t i = 0; i < results.size(); ++i) {
-      if (node.outputs[i].valid()) hold(node.outputs[i], std::move(results[i]));
+      const ValueId id = node.outputs[i];
+      if (!id.valid()) continue;
+      // Kernels that keep plans rely on declared shapes.
+      const Value& type = graph_.value(id);
+      if (type.shape && (type.dtype != results[i].dtype() || !(*type.shape == results[i].shape()))) {
+        return Error{ErrorCode::kShape, "the operator cannot be evaluated", "",
+                     fmt::format("its result is {}, the graph says {}",
+                                 type_text(results[i].dtype(), results[i].shape()), type_text(type.dtype, *type.shape)),
+                     "repair the model"};
+      }
+      hold(id, std::move(results[i]));
     }
     return {};
   }

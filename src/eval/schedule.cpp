@@ -23,6 +23,15 @@ Step::Kind kind_of(const Graph& graph, const Node& node) {
                                                                                             : Step::Kind::kKernel;
 }
 
+std::unique_ptr<cpu::NodeMemory> memory_of(const Graph& graph, const Node& node) {
+  std::vector<bool> constants;
+  for (const ValueId id : node.inputs) {
+    if (id.valid() && !has_type(graph.value(id))) return nullptr;
+    constants.push_back(graph.constant(id) != nullptr);
+  }
+  return std::make_unique<cpu::NodeMemory>(std::move(constants));
+}
+
 // Room in the arena for what is alive: each block takes the smallest gap that holds it.
 class Room {
  public:
@@ -148,8 +157,7 @@ Result<Schedule> make_schedule(const Graph& graph, std::vector<std::shared_ptr<c
     Step step;
     step.kind = kind_of(graph, *node);
     step.kernel = cpu::kernels().find(node->op);
-    const bool constant = node->inputs.size() > 1 && graph.constant(node->inputs[1]) != nullptr;
-    if (keeps && constant && step.kind == Step::Kind::kKernel) step.packed = std::make_unique<cpu::PackedWeights>();
+    if (keeps && step.kind == Step::Kind::kKernel) step.memory = memory_of(graph, *node);
     step.node = std::move(node);
     made.steps.push_back(std::move(step));
   }

@@ -22,8 +22,8 @@ struct Step {
   std::shared_ptr<const Node> node;
   Kind kind = Kind::kKernel;
   cpu::Kernel kernel = nullptr;
-  std::unique_ptr<cpu::PackedWeights> packed;  // what the kernel keeps of constant weights, if there are any
-  std::vector<ValueId> dies;                   // held tensors that no later step needs
+  std::unique_ptr<cpu::NodeMemory> memory;  // for kernels of nodes whose operands keep their shapes, in many runs
+  std::vector<ValueId> dies;                // held tensors that no later step needs
 };
 
 struct Place {
@@ -39,7 +39,7 @@ struct Schedule {
   int64_t arena_bytes = 0;
 };
 
-// `slots`: larger than the index of any value. `keeps`: kernels may keep packed weights.
+// `slots`: larger than the index of any value. `keeps`: kernels may keep plans and packed weights.
 Result<Schedule> make_schedule(const Graph& graph, std::vector<std::shared_ptr<const Node>> nodes, size_t slots,
                                bool keeps);
 

@@ -127,11 +127,11 @@ TEST(GoldenConv, EveryElementIsOneChain) {
     set_thread_count(one_in(rng, 4) ? 2 : 1);
     for (const Loops& loops : every) {
       const UseLoops use(loops);
-      PackedWeights packed;
+      NodeMemory memory({false, true, true, false});
       for (int call = 0; call < (packs ? 2 : 1); ++call) {
         std::vector<float> y(want.size(), 77.0F);
         const std::vector<MutableTensorView> outputs{{DType::kFloat32, out, y.data()}};
-        const Status status = kernel({inputs, outputs, attributes, packs ? &packed : nullptr});
+        const Status status = kernel({inputs, outputs, attributes, packs ? &memory : nullptr});
         ASSERT_TRUE(status.ok()) << status.error().message();
         ASSERT_TRUE(same_values(y, want, true))
             << loops.name << ": " << c.group_in << " to " << c.group_out << " channels in " << c.groups << " groups, "

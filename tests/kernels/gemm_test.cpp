@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/parallel.hpp"
+#include "kernels/gemm_packed.hpp"
 #include "kernels/isa.hpp"
 #include "kernels/property.hpp"
 
@@ -102,6 +103,33 @@ TEST(Gemm, EveryElementIsOneChainOnEveryInstructionSet) {
         ASSERT_TRUE(same_values(c, expected))
             << isa_name(set) << ", " << threads << " threads, " << m << " x " << n << " x " << k;
       }
+    });
+  }
+}
+
+const Property kPacked({"packed matrix"}, 40);
+TEST(Gemm, PackedMatricesGiveTheSameChains) {
+  for (Cases cases(kPacked, supported_names()); cases.next();) {
+    Rng& rng = cases.rng();
+    const bool large = one_in(rng, 30);
+    const int64_t m = pick(rng, 1, large ? 90 : 20), n = pick(rng, 1, large ? 300 : 70);
+    const int64_t k = pick(rng, 0, large ? 90 : 12);
+    const auto a = random_floats(rng, m * k);
+    const auto b = random_floats(rng, k * n);
+    const auto row = one_in(rng, 2) ? random_floats(rng, n) : std::vector<float>{};
+    const bool by_columns = one_in(rng, 2);
+    auto stored = b;
+    for (int64_t l = 0; l < k && by_columns; ++l) {
+      for (int64_t j = 0; j < n; ++j) stored[static_cast<size_t>(j * k + l)] = b[static_cast<size_t>(l * n + j)];
+    }
+    auto expected = chains(m, n, k, a, b, {});
+    for (size_t i = 0; i < expected.size() && !row.empty(); ++i) expected[i] += row[i % static_cast<size_t>(n)];
+    for_machines([&](Isa set, int threads) {
+      const PackedMatrix matrix(stored.data(), k, n, by_columns ? 1 : n, by_columns ? k : 1);
+      std::vector<float> c(expected.size(), 123.0F);
+      matrix.multiply({m, a.data(), k, c.data(), n, row.empty() ? nullptr : row.data()});
+      ASSERT_TRUE(same_values(c, expected))
+          << isa_name(set) << ", " << threads << " threads, " << m << " x " << n << " x " << k;
     });
   }
 }

@@ -19,7 +19,6 @@ Result<ConvFusion> read_fusion(const KernelArgs& args, const ConvPlan& plan) {
   OPENRKNN_TRY(fusion.activation, fused_activation(args.attributes));
   if (args.has_input(3)) {
     OPENRKNN_CHECK_OK(require_float(args, 3, plan.output, "the residual"));
-    fusion.residual = args.inputs[3].as<float>().data();
   }
   if (fusion.activation.kind == Activation::kPRelu) {
     if (!args.has_input(4)) return kernel_error("the fused PRelu has no slope (operand 4)");
@@ -29,60 +28,69 @@ Result<ConvFusion> read_fusion(const KernelArgs& args, const ConvPlan& plan) {
       return kernel_error(fmt::format("the PRelu slope is {} {}, expected float32 with 1 or {} values",
                                       dtype_name(slope.dtype), slope.shape.to_string(), plan.out_channels));
     }
-    fusion.slopes = slope.as<float>().data();
     fusion.one_slope = count == 1;
   }
   return fusion;
 }
 
-Result<ConvOperands> read_operands(const KernelArgs& args, const ConvPlan& plan) {
+struct KeptConv final : Kept {
+  ConvPlan plan;
+  ConvFusion fusion;  // without the operands
+  ConvMethodPtr method;
+};
+
+Status check_operands(const KernelArgs& args, const ConvPlan& plan) {
   for (size_t i = 0; i < 2; ++i) {
     OPENRKNN_CHECK_OK(require_float(args, i, args.inputs[i].shape, i == 0 ? "the input" : "the weights"));
   }
-  OPENRKNN_CHECK_OK(require_output(args, 0, DType::kFloat32, plan.output));
-  ConvOperands operands;
-  operands.x = args.inputs[0].as<float>().data();
-  operands.w = args.inputs[1].as<float>().data();
-  operands.y = args.outputs[0].as<float>().data();
-  if (args.has_input(2)) {
-    OPENRKNN_CHECK_OK(require_float(args, 2, Shape{plan.out_channels}, "the bias"));
-    operands.bias = args.inputs[2].as<float>().data();
-  }
-  OPENRKNN_TRY(operands.fusion, read_fusion(args, plan));
-  return operands;
+  if (args.has_input(2)) OPENRKNN_CHECK_OK(require_float(args, 2, Shape{plan.out_channels}, "the bias"));
+  return require_output(args, 0, DType::kFloat32, plan.output);
 }
 
+ConvMethodPtr choose_method(const ConvPlan& plan, const float* constant) {
+  if (is_planar_depthwise(plan)) return conv_depthwise(plan);
+  if (is_by_channels(plan)) return conv_by_channels(plan, constant);
+  if (is_direct(plan, constant != nullptr)) return conv_direct(plan, constant);
+  return conv_by_gemm(plan);
+}
+
+template <bool kTransposed>
+Result<std::unique_ptr<KeptConv>> prepare(const KernelArgs& args) {
+  OPENRKNN_CHECK_OK(require(args, 2));
+  auto made = std::make_unique<KeptConv>();
+  const Shape& x = args.inputs[0].shape;
+  const Shape& w = args.inputs[1].shape;
+  OPENRKNN_TRY(made->plan,
+               kTransposed ? transposed_conv_plan(args.attributes, x, w) : conv_plan(args.attributes, x, w));
+  OPENRKNN_CHECK_OK(check_operands(args, made->plan));
+  OPENRKNN_TRY(made->fusion, read_fusion(args, made->plan));
+  if (made->plan.output.elements() == 0) return made;
+  const float* constant = args.constant(1) ? args.inputs[1].as<float>().data() : nullptr;
+  made->method = kTransposed ? conv_transposed(made->plan) : choose_method(made->plan, constant);
+  return made;
+}
+
+Status run(const KernelArgs& args, const KeptConv& kept) {
+  if (kept.method == nullptr) return {};
+  const auto floats = [&](size_t i) {
+    return args.has_input(i) ? static_cast<const float*>(args.inputs[i].data) : nullptr;
+  };
+  ConvOperands operands{floats(0), floats(1), floats(2), static_cast<float*>(args.outputs[0].data), kept.fusion};
+  operands.fusion.residual = floats(3);
+  if (operands.fusion.activation.kind == Activation::kPRelu) operands.fusion.slopes = floats(4);
+  return kept.method->run(operands);
+}
+
+template <bool kTransposed>
 Status conv(const KernelArgs& args) {
-  OPENRKNN_CHECK_OK(require(args, 2));
-  OPENRKNN_TRY(const ConvPlan plan, conv_plan(args.attributes, args.inputs[0].shape, args.inputs[1].shape));
-  OPENRKNN_TRY(ConvOperands operands, read_operands(args, plan));
-  operands.packed = args.packed;
-  if (plan.output.elements() == 0) return {};
-  if (is_planar_depthwise(plan)) {
-    conv_depthwise(plan, operands);
-  } else if (is_by_channels(plan)) {
-    conv_by_channels(plan, operands);
-  } else if (is_direct(plan, operands)) {
-    conv_direct(plan, operands);
-  } else {
-    conv_by_gemm(plan, operands);
-  }
-  return {};
-}
-
-Status conv_transpose(const KernelArgs& args) {
-  OPENRKNN_CHECK_OK(require(args, 2));
-  OPENRKNN_TRY(const ConvPlan plan, transposed_conv_plan(args.attributes, args.inputs[0].shape, args.inputs[1].shape));
-  OPENRKNN_TRY(const ConvOperands operands, read_operands(args, plan));
-  if (plan.output.elements() == 0) return {};
-  return conv_transposed(plan, operands);
+  return with_kept<KeptConv>(args, prepare<kTransposed>, [&](const KeptConv& kept) { return run(args, kept); });
 }
 
 }  // namespace
 
 void register_conv(Registry& registry) {
-  registry.add("Conv", conv);
-  registry.add("ConvTranspose", conv_transpose);
+  registry.add("Conv", conv<false>);
+  registry.add("ConvTranspose", conv<true>);
 }
 
 }  // namespace openrknn::cpu

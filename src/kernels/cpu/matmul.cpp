@@ -1,5 +1,6 @@
 // MatMul and Gemm in float over kernels/gemm.hpp; integers by plain sums that wrap as the type does.
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "kernels/cpu/support_kernel.hpp"
 #include "kernels/cpu/support_transposed.hpp"
 #include "kernels/gemm.hpp"
+#include "kernels/gemm_packed.hpp"
 #include "kernels/matmul_plan.hpp"
 
 namespace openrknn::cpu {
@@ -83,16 +85,36 @@ Status matmul_integers(const KernelArgs& args, const MatMulPlan& plan) {
   return {};
 }
 
-Status matmul(const KernelArgs& args) {
+struct KeptMatMul final : Kept {
+  MatMulPlan plan;
+  std::optional<PackedMatrix> right;  // one constant matrix for all products
+};
+
+Result<std::unique_ptr<KeptMatMul>> prepare_matmul(const KernelArgs& args) {
   OPENRKNN_CHECK_OK(require(args, 2));
-  OPENRKNN_TRY(const MatMulPlan plan, matmul_plan(args.inputs[0].shape, args.inputs[1].shape));
-  if (holds_integers(args)) return matmul_integers(args, plan);
+  auto made = std::make_unique<KeptMatMul>();
+  OPENRKNN_TRY(made->plan, matmul_plan(args.inputs[0].shape, args.inputs[1].shape));
+  if (holds_integers(args)) return made;
   OPENRKNN_CHECK_OK(require_floats(args, 2));
-  OPENRKNN_CHECK_OK(require_output(args, 0, DType::kFloat32, plan.output));
+  OPENRKNN_CHECK_OK(require_output(args, 0, DType::kFloat32, made->plan.output));
+  const MatMulPlan& plan = made->plan;
+  if (args.constant(1) && !plan.b_batch.empty() && args.inputs[1].elements() == plan.k * plan.n)
+    made->right.emplace(args.inputs[1].as<float>().data(), plan.k, plan.n, plan.n, 1);
+  return made;
+}
+
+Status multiply(const KernelArgs& args, const KeptMatMul& kept) {
+  const MatMulPlan& plan = kept.plan;
+  if (holds_integers(args)) return matmul_integers(args, plan);
   const float* a = args.inputs[0].as<float>().data();
   const float* b = args.inputs[1].as<float>().data();
   float* c = args.outputs[0].as<float>().data();
-  gemm(static_cast<int64_t>(plan.a_batch.size()), plan.m, plan.n, plan.k, [&](int64_t p) {
+  const auto products = static_cast<int64_t>(plan.a_batch.size());
+  if (kept.right) {  // the matrices of a are one matrix of more rows
+    kept.right->multiply({products * plan.m, a, plan.k, c, plan.n});
+    return {};
+  }
+  gemm(products, plan.m, plan.n, plan.k, [&](int64_t p) {
     GemmProblem problem;
     problem.a = a + plan.a_batch[static_cast<size_t>(p)] * plan.m * plan.k;
     problem.lda = plan.k;
@@ -103,6 +125,10 @@ Status matmul(const KernelArgs& args) {
     return problem;
   });
   return {};
+}
+
+Status matmul(const KernelArgs& args) {
+  return with_kept<KeptMatMul>(args, prepare_matmul, [&](const KeptMatMul& kept) { return multiply(args, kept); });
 }
 
 template <typename T>
@@ -157,32 +183,61 @@ Status gemm_integers(const KernelArgs& args, const GemmPlan& plan, const TensorV
   return {};
 }
 
-Status gemm_operator(const KernelArgs& args) {
+struct KeptGemm final : Kept {
+  GemmPlan plan;
+  float alpha = 1.0F;
+  float beta = 1.0F;
+  std::optional<PackedMatrix> right;
+  bool adds_row = false;  // c is one row, added as it is
+};
+
+Result<std::unique_ptr<KeptGemm>> prepare_gemm(const KernelArgs& args) {
   OPENRKNN_CHECK_OK(require(args, 2));
-  const TensorView& a = args.inputs[0];
-  const TensorView& b = args.inputs[1];
-  const TensorView c = args.has_input(2) ? args.inputs[2] : TensorView{};
-  OPENRKNN_TRY(const GemmPlan plan, gemm_plan(args.attributes, a.shape, b.shape, c.present() ? &c.shape : nullptr));
-  if (holds_integers(args)) return gemm_integers(args, plan, c);
+  auto made = std::make_unique<KeptGemm>();
+  const Shape* c = args.has_input(2) ? &args.inputs[2].shape : nullptr;
+  OPENRKNN_TRY(made->plan, gemm_plan(args.attributes, args.inputs[0].shape, args.inputs[1].shape, c));
+  const GemmPlan& plan = made->plan;
+  made->alpha = args.attributes.float_or("alpha", 1.0F);
+  made->beta = args.attributes.float_or("beta", 1.0F);
+  if (holds_integers(args)) return made;
   OPENRKNN_CHECK_OK(require_floats(args, 3));
   OPENRKNN_CHECK_OK(require_output(args, 0, DType::kFloat32, Shape{plan.m, plan.n}));
+  if (!args.constant(1)) return made;
+  made->right.emplace(args.inputs[1].as<float>().data(), plan.k, plan.n, plan.transpose_b ? 1 : plan.n,
+                      plan.transpose_b ? plan.k : 1);
+  made->adds_row = c != nullptr && c->elements() == plan.n && c->rank() >= 1 && c->dim(-1) == plan.n &&
+                   made->alpha == 1.0F && made->beta == 1.0F;
+  return made;
+}
+
+Status multiply(const KernelArgs& args, const KeptGemm& kept) {
+  const GemmPlan& plan = kept.plan;
+  const TensorView c = args.has_input(2) ? args.inputs[2] : TensorView{};
+  if (holds_integers(args)) return gemm_integers(args, plan, c);
   float* y = args.outputs[0].as<float>().data();
-  const float* left = a.as<float>().data();
+  const float* left = args.inputs[0].as<float>().data();
   std::vector<float> turned;
   if (plan.transpose_a) {
     turned = transposed(left, plan.k, plan.m);
     left = turned.data();
   }
-  const float* right = b.as<float>().data();
-  if (plan.transpose_b) {
+  const float* right = args.inputs[1].as<float>().data();
+  const float* added = c.present() ? c.as<float>().data() : nullptr;
+  if (kept.right) {
+    kept.right->multiply({plan.m, left, plan.k, y, plan.n, kept.adds_row ? added : nullptr});
+    if (kept.adds_row) return {};
+  } else if (plan.transpose_b) {
     multiply_transposed(plan.m, plan.n, plan.k, left, right, y);
   } else {
     gemm(1, plan.m, plan.n, plan.k,
          [&](int64_t) { return GemmProblem{left, plan.k, nullptr, right, plan.n, y, plan.n, nullptr}; });
   }
-  const float* added = c.present() ? c.as<float>().data() : nullptr;
-  scale_and_add(plan, args.attributes.float_or("alpha", 1.0F), args.attributes.float_or("beta", 1.0F), c, added, y);
+  scale_and_add(plan, kept.alpha, kept.beta, c, added, y);
   return {};
+}
+
+Status gemm_operator(const KernelArgs& args) {
+  return with_kept<KeptGemm>(args, prepare_gemm, [&](const KeptGemm& kept) { return multiply(args, kept); });
 }
 
 }  // namespace

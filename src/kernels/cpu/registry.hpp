@@ -4,9 +4,12 @@
 // has run). It knows nothing of graphs. Its result depends on neither the number of threads nor the instruction set.
 #pragma once
 
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -15,22 +18,53 @@
 
 namespace openrknn::cpu {
 
-// What a kernel makes of its constant operands (packed weights) at its first call and keeps for the later calls of the
-// same node. Calls may run at the same time.
-struct PackedWeights {
-  std::once_flag once;
-  std::vector<float> floats;
-  int64_t layout = 0;  // which form `floats` has, in the kernel's own numbering
+// What a kernel keeps of a node from call to call: plans, packed weights. Its type is the kernel's own.
+struct Kept {
+  Kept() = default;
+  Kept(const Kept&) = delete;
+  Kept& operator=(const Kept&) = delete;
+  virtual ~Kept() = default;
+};
+
+// One node that is called again and again with operands of the same types and shapes. Calls may run at the same time.
+class NodeMemory {
+ public:
+  // constants[i]: operand i has the same values at every call.
+  explicit NodeMemory(std::vector<bool> constants) : constants_(std::move(constants)) {}
+
+  bool constant(size_t operand) const { return operand < constants_.size() && constants_[operand]; }
+
+  // What make() gives at the first call: a Result<std::unique_ptr<T>>, T derived from Kept and the same in all calls.
+  template <typename T, typename Make>
+  Result<const T*> keep(const Make& make) {
+    std::call_once(once_, [&] {
+      auto made = make();
+      if (made.ok()) {
+        kept_ = std::move(*made);
+      } else {
+        error_ = made.error();
+      }
+    });
+    if (kept_ == nullptr) return *error_;
+    return static_cast<const T*>(kept_.get());
+  }
+
+ private:
+  std::vector<bool> constants_;
+  std::once_flag once_;
+  std::unique_ptr<const Kept> kept_;
+  std::optional<Error> error_;
 };
 
 struct KernelArgs {
   std::span<const TensorView> inputs;          // absent optional operands have dtype kUndefined
   std::span<const MutableTensorView> outputs;  // absent optional results likewise
   const Attributes& attributes;
-  PackedWeights* packed = nullptr;  // nullptr: the weights may differ at the next call
+  NodeMemory* memory = nullptr;  // nullptr: anything may differ at the next call
 
   bool has_input(size_t i) const { return i < inputs.size() && inputs[i].present(); }
   bool has_output(size_t i) const { return i < outputs.size() && outputs[i].present(); }
+  bool constant(size_t i) const { return memory != nullptr && memory->constant(i); }
 };
 
 using Kernel = Status (*)(const KernelArgs&);

@@ -1,6 +1,7 @@
 #include "kernels/cpu/support_conv.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
@@ -114,6 +115,58 @@ void multiply_patches(const ConvPlan& plan, const PatchGeometry& geometry, const
       epilogue);
 }
 
+class GemmConv final : public ConvMethod {
+ public:
+  explicit GemmConv(ConvPlan plan) : plan_(std::move(plan)), geometry_(patch_geometry(plan_)) {}
+
+  Status run(const ConvOperands& operands) const override {
+    multiply_patches(plan_, geometry_, operands.w, operands, operands.y, &operands.fusion);
+    return {};
+  }
+
+ private:
+  const ConvPlan plan_;
+  const PatchGeometry geometry_;
+};
+
+class TransposedConv final : public ConvMethod {
+ public:
+  explicit TransposedConv(ConvPlan plan) : plan_(std::move(plan)), axes_(three_axes(plan_.axes)) {}
+
+  Status run(const ConvOperands& operands) const override {
+    for (int64_t z = 0; z < std::min(axes_[0].stride, axes_[0].out); ++z) {
+      for (int64_t y = 0; y < std::min(axes_[1].stride, axes_[1].out); ++y) {
+        for (int64_t x = 0; x < std::min(axes_[2].stride, axes_[2].out); ++x) {
+          OPENRKNN_CHECK_OK(run_phase(make_phase(axes_, {z, y, x}), operands));
+        }
+      }
+    }
+    if (!operands.fusion.present()) return {};
+    const int64_t pixels = plan_.out_pixels();
+    parallel_for(plan_.batch * plan_.out_channels, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        operands.fusion.apply(c % plan_.out_channels, c * pixels, pixels, operands.y + c * pixels);
+      }
+    });
+    return {};
+  }
+
+ private:
+  Status run_phase(const Phase& phase, const ConvOperands& operands) const {
+    const int64_t channels = plan_.batch * plan_.out_channels;
+    std::vector<float> weights;
+    gather_weights(plan_, axes_, phase, operands.w, weights);
+    OPENRKNN_TRY(Tensor part, Tensor::uninitialized(DType::kFloat32, Shape{channels, phase.geometry.out_pixels()}));
+    float* result = part.mutable_as<float>().data();
+    multiply_patches(plan_, phase.geometry, weights.data(), operands, result, nullptr);
+    scatter_phase(axes_, phase, channels, result, operands.y);
+    return {};
+  }
+
+  const ConvPlan plan_;
+  const std::vector<WindowAxis> axes_;
+};
+
 }  // namespace
 
 std::optional<ConvFusion::Bounds> ConvFusion::bounds() const {
@@ -143,35 +196,8 @@ void ConvFusion::apply(int64_t channel, int64_t offset, int64_t count, const flo
   apply_activation(spec, from, to, count);
 }
 
-void conv_by_gemm(const ConvPlan& plan, const ConvOperands& operands) {
-  const PatchGeometry geometry = patch_geometry(plan);
-  multiply_patches(plan, geometry, operands.w, operands, operands.y, &operands.fusion);
-}
+ConvMethodPtr conv_by_gemm(ConvPlan plan) { return std::make_unique<GemmConv>(std::move(plan)); }
 
-Status conv_transposed(const ConvPlan& plan, const ConvOperands& operands) {
-  const std::vector<WindowAxis> axes = three_axes(plan.axes);
-  const int64_t channels = plan.batch * plan.out_channels;
-  std::vector<float> weights;
-  for (int64_t z = 0; z < std::min(axes[0].stride, axes[0].out); ++z) {
-    for (int64_t y = 0; y < std::min(axes[1].stride, axes[1].out); ++y) {
-      for (int64_t x = 0; x < std::min(axes[2].stride, axes[2].out); ++x) {
-        const Phase phase = make_phase(axes, {z, y, x});
-        gather_weights(plan, axes, phase, operands.w, weights);
-        OPENRKNN_TRY(Tensor part, Tensor::make(DType::kFloat32, Shape{channels, phase.geometry.out_pixels()}));
-        float* result = part.mutable_as<float>().data();
-        multiply_patches(plan, phase.geometry, weights.data(), operands, result, nullptr);
-        scatter_phase(axes, phase, channels, result, operands.y);
-      }
-    }
-  }
-  if (!operands.fusion.present()) return {};
-  const int64_t pixels = plan.out_pixels();
-  parallel_for(channels, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c) {
-      operands.fusion.apply(c % plan.out_channels, c * pixels, pixels, operands.y + c * pixels);
-    }
-  });
-  return {};
-}
+ConvMethodPtr conv_transposed(ConvPlan plan) { return std::make_unique<TransposedConv>(std::move(plan)); }
 
 }  // namespace openrknn::cpu

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <memory>
 #include <optional>
 
 #include "kernels/activation.hpp"
@@ -38,21 +39,33 @@ struct ConvOperands {
   const float* bias = nullptr;  // may be null
   float* y = nullptr;
   ConvFusion fusion;
-  PackedWeights* packed = nullptr;  // not null: w stays the same from call to call
 };
 
+// A convolution of fixed extents, prepared once: geometry, and packed weights where they are constant.
+class ConvMethod {
+ public:
+  ConvMethod() = default;
+  ConvMethod(const ConvMethod&) = delete;
+  ConvMethod& operator=(const ConvMethod&) = delete;
+  virtual ~ConvMethod() = default;
+  virtual Status run(const ConvOperands& operands) const = 0;
+};
+
+// The ways; `constant`: the weights, when they stay the same from call to call. Each takes a plan by value and works
+// for those that its is_... accepts.
+using ConvMethodPtr = std::unique_ptr<const ConvMethod>;
 // Any convolution as products of matrices over patches.
-void conv_by_gemm(const ConvPlan& plan, const ConvOperands& operands);
+ConvMethodPtr conv_by_gemm(ConvPlan plan);
 // 1-D and 2-D convolutions whose output channels fill vectors, with packed weights and no patches.
-bool is_direct(const ConvPlan& plan, const ConvOperands& operands);
-void conv_direct(const ConvPlan& plan, const ConvOperands& operands);
+bool is_direct(const ConvPlan& plan, bool constant);
+ConvMethodPtr conv_direct(ConvPlan plan, const float* constant);
 // The same with pixels in vectors: sums of few products over many pixels.
 bool is_by_channels(const ConvPlan& plan);
-void conv_by_channels(const ConvPlan& plan, const ConvOperands& operands);
+ConvMethodPtr conv_by_channels(ConvPlan plan, const float* constant);
 // One input channel per group, planes (1-D and 2-D only).
 bool is_planar_depthwise(const ConvPlan& plan);
-void conv_depthwise(const ConvPlan& plan, const ConvOperands& operands);
+ConvMethodPtr conv_depthwise(ConvPlan plan);
 // Transposed: one ordinary stride-1 convolution per phase of the output.
-Status conv_transposed(const ConvPlan& plan, const ConvOperands& operands);
+ConvMethodPtr conv_transposed(ConvPlan plan);
 
 }  // namespace openrknn::cpu

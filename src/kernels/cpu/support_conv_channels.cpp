@@ -9,6 +9,7 @@
 // another for the other groups, on the way. Otherwise a band of rows is copied with its padding
 // (support_conv_planes.hpp).
 #include <algorithm>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
@@ -29,36 +30,39 @@ struct Rows {
   int64_t first, count;
 };
 
-class ChannelConv {
+class ChannelConv final : public ConvMethod {
  public:
-  ChannelConv(const ConvPlan& plan, const ConvOperands& operands)
-      : plan_(plan),
-        operands_(operands),
-        flat_(is_pointwise(plan)),
-        planes_(conv_planes(plan)),
+  ChannelConv(ConvPlan plan, const float* constant)
+      : plan_(std::move(plan)),
+        flat_(is_pointwise(plan_)),
+        planes_(conv_planes(plan_)),
         kernels_(gemm_kernels()),
-        m_(plan.group_out()),
-        k_(plan.group_in() * plan.taps()),
+        m_(plan_.group_out()),
+        k_(plan_.group_in() * plan_.taps()),
         groups_(ceil_div(m_, kernels_.rows)),
         tile_(int64_t{kernels_.vectors} * kernels_.width),
-        bounded_(operands.fusion.bounds().has_value()),
-        bounds_(operands.fusion.bounds().value_or(ConvFusion::Bounds{})) {
+        in_pixels_(plan_.in_pixels()),
+        out_pixels_(plan_.out_pixels()) {
     if (flat_) {
       tiles_ = std::clamp<int64_t>(kBlockFloats / (k_ * tile_), 1, kBlockTiles);
-      bands_ = ceil_div(plan.out_pixels(), tiles_ * tile_);
+      bands_ = ceil_div(out_pixels_, tiles_ * tile_);
       for (int64_t l = 0; l < k_; ++l) {
-        offsets_.push_back(l * plan.in_pixels());
+        offsets_.push_back(l * in_pixels_);
         copied_.push_back(l * tile_);
       }
     } else {
-      choose_band(planes_, plan.group_in());
+      choose_band(planes_, plan_.group_in());
       bands_ = planes_.bands;
-      offsets_ = tap_offsets(planes_, plan.group_in());
+      offsets_ = tap_offsets(planes_, plan_.group_in());
     }
+    if (constant != nullptr) packed_ = pack(constant);
   }
 
-  void run() {
-    const float* weights = packed_weights();
+  Status run(const ConvOperands& operands) const override {
+    std::vector<float> own;
+    if (packed_.empty()) own = pack(operands.w);
+    const Call call{operands, packed_.empty() ? own.data() : packed_.data(),
+                    operands.fusion.bounds().value_or(ConvFusion::Bounds{}), operands.fusion.bounds().has_value()};
     const int64_t bands = plan_.batch * plan_.groups * bands_;
     const int64_t threads = thread_count();
     // Parts of a band copy its input once more: only when there are few bands.
@@ -69,74 +73,68 @@ class ChannelConv {
         const int64_t band = task / parts;
         const Rows groups{part * groups_ / parts, (part + 1) * groups_ / parts - part * groups_ / parts};
         if (flat_) {
-          run_block(weights, band / bands_, band % bands_, groups);
+          run_block(call, band / bands_, band % bands_, groups);
         } else {
-          run_band(weights, band / bands_, band % bands_, groups);
+          run_band(call, band / bands_, band % bands_, groups);
         }
       }
     });
+    return {};
   }
 
  private:
+  struct Call {
+    const ConvOperands& operands;
+    const float* weights;
+    ConvFusion::Bounds bounds;
+    bool bounded;  // the activation is done by bounds
+  };
+
   Rows rows(int64_t group) const {
     const int64_t first = group * m_ / groups_;
     return {first, (group + 1) * m_ / groups_ - first};
   }
 
-  void pack(float* to) const {
+  std::vector<float> pack(const float* w) const {
+    std::vector<float> packed(static_cast<size_t>(plan_.out_channels * k_));
+    float* to = packed.data();
     for (int64_t task = 0; task < plan_.groups * groups_; ++task) {
       const Rows r = rows(task % groups_);
-      const float* from = operands_.w + (task / groups_ * m_ + r.first) * k_;
+      const float* from = w + (task / groups_ * m_ + r.first) * k_;
       for (int64_t l = 0; l < k_; ++l) {
         for (int64_t i = 0; i < r.count; ++i) *to++ = from[i * k_ + l];
       }
     }
-  }
-
-  const float* packed_weights() {
-    const auto floats = static_cast<size_t>(plan_.out_channels * k_);
-    const int64_t layout = -kernels_.rows;
-    PackedWeights* packed = operands_.packed;
-    if (packed != nullptr) {
-      std::call_once(packed->once, [&] {
-        packed->floats.resize(floats);
-        pack(packed->floats.data());
-        packed->layout = layout;
-      });
-      if (packed->layout == layout && packed->floats.size() == floats) return packed->floats.data();
-    }
-    own_.resize(floats);
-    pack(own_.data());
-    return own_.data();
+    return packed;
   }
 
   // What the tiles of a group have in common; `pixel` is the first of a block or band.
-  ChannelTile tile_of(const float* weights, int64_t problem, const Rows& r, int64_t pixel) const {
+  ChannelTile tile_of(const Call& call, int64_t problem, const Rows& r, int64_t pixel) const {
     static constexpr float kZeros[8] = {};
     const int64_t channel = problem % plan_.groups * m_ + r.first;
-    const int64_t at = (problem * m_ + r.first) * plan_.out_pixels() + pixel;
+    const int64_t at = (problem * m_ + r.first) * out_pixels_ + pixel;
     ChannelTile tile{};
     tile.channels = static_cast<int>(r.count);
     tile.k = k_;
     tile.offsets = offsets_.data();
-    tile.w = weights + channel * k_;
-    tile.bias = operands_.bias != nullptr ? operands_.bias + channel : kZeros;
-    tile.residual = operands_.fusion.residual != nullptr ? operands_.fusion.residual + at : nullptr;
-    tile.low = bounds_.low;
-    tile.high = bounds_.high;
-    tile.y = operands_.y + at;
-    tile.ldy = plan_.out_pixels();
+    tile.w = call.weights + channel * k_;
+    tile.bias = call.operands.bias != nullptr ? call.operands.bias + channel : kZeros;
+    tile.residual = call.operands.fusion.residual != nullptr ? call.operands.fusion.residual + at : nullptr;
+    tile.low = call.bounds.low;
+    tile.high = call.bounds.high;
+    tile.y = call.operands.y + at;
+    tile.ldy = out_pixels_;
     return tile;
   }
 
   // Activations beyond bounds, while the results of the group are in the first cache.
-  void finish(int64_t problem, const Rows& r, int64_t pixel, int64_t count) const {
-    if (bounded_) return;
-    ConvFusion rest = operands_.fusion;
+  void finish(const Call& call, int64_t problem, const Rows& r, int64_t pixel, int64_t count) const {
+    if (call.bounded) return;
+    ConvFusion rest = call.operands.fusion;
     rest.residual = nullptr;
     for (int64_t i = 0; i < r.count; ++i) {
-      const int64_t offset = (problem * m_ + r.first + i) * plan_.out_pixels() + pixel;
-      rest.apply(problem % plan_.groups * m_ + r.first + i, offset, count, operands_.y + offset);
+      const int64_t offset = (problem * m_ + r.first + i) * out_pixels_ + pixel;
+      rest.apply(problem % plan_.groups * m_ + r.first + i, offset, count, call.operands.y + offset);
     }
   }
 
@@ -146,16 +144,16 @@ class ChannelConv {
     return buffer.data() + (64 - reinterpret_cast<uintptr_t>(buffer.data()) % 64) % 64 / sizeof(float);
   }
 
-  void run_block(const float* weights, int64_t problem, int64_t block, const Rows& groups) const {
+  void run_block(const Call& call, int64_t problem, int64_t block, const Rows& groups) const {
     float* copies = scratch(tiles_ * tile_ * k_);
     const int64_t first = block * tiles_ * tile_;
-    const int64_t count = std::min(tiles_ * tile_, plan_.out_pixels() - first);
+    const int64_t count = std::min(tiles_ * tile_, out_pixels_ - first);
     for (int64_t g = groups.first; g < groups.first + groups.count; ++g) {
       const Rows r = rows(g);
-      ChannelTile tile = tile_of(weights, problem, r, first);
+      ChannelTile tile = tile_of(call, problem, r, first);
       tile.in_place = g == groups.first;
       if (!tile.in_place) tile.offsets = copied_.data();
-      const float* x = operands_.x + problem * plan_.group_in() * plan_.in_pixels() + first;
+      const float* x = call.operands.x + problem * plan_.group_in() * in_pixels_ + first;
       float* copy = copies;
       for (int64_t left = count; left > 0; left -= tile.n, copy += tile_ * k_) {
         tile.n = next_tile(left);
@@ -164,22 +162,22 @@ class ChannelConv {
         kernels_.channel_tile(tile);
         advance(tile, tile.n);
       }
-      finish(problem, r, first, count);
+      finish(call, problem, r, first, count);
     }
   }
 
-  void run_band(const float* weights, int64_t problem, int64_t band, const Rows& groups) const {
+  void run_band(const Call& call, int64_t problem, int64_t band, const Rows& groups) const {
     const int64_t pitch = channel_pitch(planes_);
     float* input = scratch(plan_.group_in() * pitch + tile_);
     const int64_t first = band * planes_.band;
     const int64_t count = std::min(planes_.band, planes_.h.out - first);
-    const float* x = operands_.x + problem * plan_.group_in() * plan_.in_pixels();
+    const float* x = call.operands.x + problem * plan_.group_in() * in_pixels_;
     for (int64_t c = 0; c < plan_.group_in(); ++c) {
-      planes_.copy(kernels_, x + c * plan_.in_pixels(), first, count, input + c * pitch);
+      planes_.copy(kernels_, x + c * in_pixels_, first, count, input + c * pitch);
     }
     for (int64_t g = groups.first; g < groups.first + groups.count; ++g) {
       const Rows r = rows(g);
-      ChannelTile tile = tile_of(weights, problem, r, first * planes_.w.out);
+      ChannelTile tile = tile_of(call, problem, r, first * planes_.w.out);
       for (int64_t row = 0; row < count; ++row) {
         tile.x = input + row * planes_.pitch;
         for (int64_t left = planes_.w.out; left > 0; left -= tile.n) {
@@ -189,7 +187,7 @@ class ChannelConv {
           advance(tile, tile.n);
         }
       }
-      finish(problem, r, first * planes_.w.out, count * planes_.w.out);
+      finish(call, problem, r, first * planes_.w.out, count * planes_.w.out);
     }
   }
 
@@ -204,19 +202,17 @@ class ChannelConv {
     if (tile.residual != nullptr) tile.residual += pixels;
   }
 
-  const ConvPlan& plan_;
-  const ConvOperands& operands_;
+  const ConvPlan plan_;
   const bool flat_;
   ConvPlanes planes_;
   const GemmKernels& kernels_;
   const int64_t m_, k_, groups_;
   const int64_t tile_;  // pixels
-  const bool bounded_;  // the activation is done by bounds
-  const ConvFusion::Bounds bounds_;
+  const int64_t in_pixels_, out_pixels_;
   int64_t tiles_ = 1;  // of a block
   int64_t bands_ = 1;  // or blocks
   std::vector<int64_t> offsets_, copied_;
-  std::vector<float> own_;
+  std::vector<float> packed_;  // constant weights
 };
 
 }  // namespace
@@ -234,6 +230,8 @@ bool is_by_channels(const ConvPlan& plan) {
   return n * channel_lanes * 8 >= m * pixel_lanes * 7;
 }
 
-void conv_by_channels(const ConvPlan& plan, const ConvOperands& operands) { ChannelConv(plan, operands).run(); }
+ConvMethodPtr conv_by_channels(ConvPlan plan, const float* constant) {
+  return std::make_unique<ChannelConv>(std::move(plan), constant);
+}
 
 }  // namespace openrknn::cpu

@@ -1,7 +1,7 @@
 // Depthwise convolutions: each output plane is a sum of shifted input planes (support_conv_planes.hpp).
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
@@ -60,6 +60,63 @@ void for_bands(const ConvPlan& plan, int64_t out_h, int64_t out_w, int64_t band,
   });
 }
 
+class DepthwiseConv final : public ConvMethod {
+ public:
+  explicit DepthwiseConv(ConvPlan plan)
+      : plan_(std::move(plan)), planes_(banded_planes(plan_)), kernels_(gemm_kernels()), taps_(plan_.taps()) {}
+
+  Status run(const ConvOperands& operands) const override {
+    if (is_square(planes_.h, planes_.w)) {
+      run_square(operands);
+    } else {
+      run_planes(operands);
+    }
+    return {};
+  }
+
+ private:
+  static float bias(const ConvOperands& operands, int64_t channel) {
+    return operands.bias != nullptr ? operands.bias[channel] : 0.0F;
+  }
+
+  void run_square(const ConvOperands& operands) const {
+    const WindowAxis& h = planes_.h;
+    const WindowAxis& w = planes_.w;
+    const ConvFusion& fusion = operands.fusion;
+    const bool bounded = fusion.residual == nullptr && fusion.bounds().has_value();
+    const ConvFusion::Bounds bounds = bounded ? *fusion.bounds() : ConvFusion::Bounds{};
+    const int64_t band = std::min(h.out, std::max<int64_t>(8, kSquarePixels / w.out));
+    for_bands(plan_, h.out, w.out, band, w.in,
+              [&](int64_t channel, int64_t in_plane, int64_t first, int64_t rows, int64_t offset, float* zeros) {
+                kernels_.depth_plane({static_cast<int>(w.kernel), static_cast<int>(w.stride), h.in, w.in, w.out, first,
+                                      rows, h.pad_begin, w.pad_begin, operands.x + in_plane * h.in * w.in, zeros,
+                                      operands.w + channel * taps_, bias(operands, channel), bounds.low, bounds.high,
+                                      operands.y + offset - first * w.out});
+                if (!bounded) fusion.apply(channel, offset, rows * w.out, operands.y + offset);
+              });
+  }
+
+  void run_planes(const ConvOperands& operands) const {
+    const ConvPlanes& p = planes_;
+    for_bands(plan_, p.h.out, p.w.out, p.band, scratch_floats(p),
+              [&](int64_t channel, int64_t in_plane, int64_t first, int64_t rows, int64_t offset, float* scratch) {
+                float* out = scratch + p.floats() + kSlack;
+                run_band(p, kernels_, operands.x + in_plane * p.h.in * p.w.in, operands.w + channel * taps_,
+                         bias(operands, channel), first, rows, scratch, out);
+                float* y = operands.y + offset;
+                for (int64_t i = 0; i < rows; ++i) {
+                  std::memcpy(y + i * p.w.out, out + i * p.pitch, static_cast<size_t>(p.w.out) * sizeof(float));
+                }
+                if (operands.fusion.present()) operands.fusion.apply(channel, offset, rows * p.w.out, y);
+              });
+  }
+
+  const ConvPlan plan_;
+  const ConvPlanes planes_;
+  const GemmKernels& kernels_;
+  const int64_t taps_;
+};
+
 }  // namespace
 
 bool is_planar_depthwise(const ConvPlan& plan) {
@@ -69,40 +126,6 @@ bool is_planar_depthwise(const ConvPlan& plan) {
   return is_planar(plan) && axes[2].out < 65536 && axes[1].span() < 256 && axes[2].span() < 4096;
 }
 
-void conv_depthwise(const ConvPlan& plan, const ConvOperands& operands) {
-  const GemmKernels& kernels = gemm_kernels();
-  const std::vector<WindowAxis> axes = three_axes(plan.axes);
-  const WindowAxis& h = axes[1];
-  const WindowAxis& w = axes[2];
-  const auto bias = [&](int64_t channel) { return operands.bias != nullptr ? operands.bias[channel] : 0.0F; };
-  const bool bounded = operands.fusion.residual == nullptr && operands.fusion.bounds().has_value();
-  const auto finish = [&](int64_t channel, int64_t offset, int64_t rows) {
-    if (operands.fusion.present()) operands.fusion.apply(channel, offset, rows * w.out, operands.y + offset);
-  };
-  if (is_square(h, w)) {
-    const ConvFusion::Bounds bounds = bounded ? *operands.fusion.bounds() : ConvFusion::Bounds{};
-    const int64_t band = std::min(h.out, std::max<int64_t>(8, kSquarePixels / w.out));
-    return for_bands(plan, h.out, w.out, band, w.in,
-                     [&](int64_t channel, int64_t in_plane, int64_t first, int64_t rows, int64_t offset, float* zeros) {
-                       kernels.depth_plane({static_cast<int>(w.kernel), static_cast<int>(w.stride), h.in, w.in, w.out,
-                                            first, rows, h.pad_begin, w.pad_begin, operands.x + in_plane * h.in * w.in,
-                                            zeros, operands.w + channel * plan.taps(), bias(channel), bounds.low,
-                                            bounds.high, operands.y + offset - first * w.out});
-                       if (!bounded) finish(channel, offset, rows);
-                     });
-  }
-  const ConvPlanes p = banded_planes(plan);
-  for_bands(plan, h.out, w.out, p.band, scratch_floats(p),
-            [&](int64_t channel, int64_t in_plane, int64_t first, int64_t rows, int64_t offset, float* scratch) {
-              float* out = scratch + p.floats() + kSlack;
-              run_band(p, kernels, operands.x + in_plane * h.in * w.in, operands.w + channel * plan.taps(),
-                       bias(channel), first, rows, scratch, out);
-              for (int64_t i = 0; i < rows; ++i) {
-                std::memcpy(operands.y + offset + i * w.out, out + i * p.pitch,
-                            static_cast<size_t>(w.out) * sizeof(float));
-              }
-              finish(channel, offset, rows);
-            });
-}
+ConvMethodPtr conv_depthwise(ConvPlan plan) { return std::make_unique<DepthwiseConv>(std::move(plan)); }
 
 }  // namespace openrknn::cpu

@@ -7,6 +7,7 @@
 // activation are applied on the way to the output, while the band is in the second cache.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
@@ -63,28 +64,32 @@ void pack_weights(const Panels& panels, int64_t groups, int64_t m, int64_t k, co
   }
 }
 
-class DirectConv {
+class DirectConv final : public ConvMethod {
  public:
-  DirectConv(const ConvPlan& plan, const ConvOperands& operands)
-      : plan_(plan),
-        operands_(operands),
-        kernels_(gemm_kernels_for(plan.group_out())),
-        planes_(conv_planes(plan)),
-        m_(plan.group_out()),
-        k_(plan.group_in() * plan.taps()),
-        panels_(kernels_, m_) {
-    if (is_pointwise(plan)) {
+  DirectConv(ConvPlan plan, const float* constant)
+      : plan_(std::move(plan)),
+        kernels_(gemm_kernels_for(plan_.group_out())),
+        planes_(conv_planes(plan_)),
+        m_(plan_.group_out()),
+        k_(plan_.group_in() * plan_.taps()),
+        panels_(kernels_, m_),
+        in_pixels_(plan_.in_pixels()),
+        out_pixels_(plan_.out_pixels()) {
+    if (is_pointwise(plan_)) {
       flatten();
     } else {
-      choose_band(planes_, plan.group_in());
+      choose_band(planes_, plan_.group_in());
     }
     channel_floats_ = channel_pitch(planes_);
     sums_pitch_ = spread_pitch(planes_.band * planes_.w.out + kernels_.rows);
-    offsets_ = tap_offsets(planes_, plan.group_in());
+    offsets_ = tap_offsets(planes_, plan_.group_in());
+    if (constant != nullptr) packed_ = pack(constant);
   }
 
-  void run() {
-    const float* weights = packed_weights();
+  Status run(const ConvOperands& operands) const override {
+    std::vector<float> own;
+    if (packed_.empty()) own = pack(operands.w);
+    const float* weights = packed_.empty() ? own.data() : packed_.data();
     const int64_t problems = plan_.batch * plan_.groups;
     const int64_t bands = problems * planes_.bands;
     const int64_t threads = thread_count();
@@ -95,16 +100,22 @@ class DirectConv {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t part = task % parts;
         const int64_t band = task / parts;
-        run_band(weights, band / planes_.bands, band % planes_.bands * planes_.band, part * panels_.count() / parts,
-                 (part + 1) * panels_.count() / parts);
+        run_band(operands, weights, {band / planes_.bands, band % planes_.bands * planes_.band},
+                 part * panels_.count() / parts, (part + 1) * panels_.count() / parts);
       }
     });
+    return {};
   }
 
  private:
+  struct Band {
+    int64_t problem;
+    int64_t first;  // output row
+  };
+
   // One tap that moves nothing: pixels are cut into rows as suits the tiles, each a band of its own.
   void flatten() {
-    const int64_t pixels = plan_.out_pixels();
+    const int64_t pixels = out_pixels_;
     const int64_t most = std::clamp<int64_t>(kBandFloats / plan_.group_in(), 64, kBandPixels);
     const int64_t width = align_up(ceil_div(pixels, ceil_div(pixels, most)), kernels_.rows);
     planes_.w = WindowAxis();
@@ -115,38 +126,27 @@ class DirectConv {
     flat_ = true;
   }
 
-  const float* packed_weights() {
-    const int64_t floats = plan_.groups * panels_.padded() * k_;
-    PackedWeights* packed = operands_.packed;
-    if (packed != nullptr) {
-      std::call_once(packed->once, [&] {
-        packed->floats.resize(static_cast<size_t>(floats));
-        pack_weights(panels_, plan_.groups, m_, k_, operands_.w, packed->floats.data());
-        packed->layout = panels_.width;
-      });
-      if (packed->layout == panels_.width && static_cast<int64_t>(packed->floats.size()) == floats)
-        return packed->floats.data();
-    }
-    own_.resize(static_cast<size_t>(floats));
-    pack_weights(panels_, plan_.groups, m_, k_, operands_.w, own_.data());
-    return own_.data();
+  std::vector<float> pack(const float* w) const {
+    std::vector<float> packed(static_cast<size_t>(plan_.groups * panels_.padded() * k_));
+    pack_weights(panels_, plan_.groups, m_, k_, w, packed.data());
+    return packed;
   }
 
-  void copy_band(int64_t problem, int64_t first, int64_t rows, float* to) const {
-    const int64_t in_pixels = plan_.in_pixels();
-    const float* x = operands_.x + problem * plan_.group_in() * in_pixels;
-    for (int64_t c = 0; c < plan_.group_in(); ++c, x += in_pixels, to += channel_floats_) {
+  void copy_band(const float* input, const Band& band, int64_t rows, float* to) const {
+    const float* x = input + band.problem * plan_.group_in() * in_pixels_;
+    for (int64_t c = 0; c < plan_.group_in(); ++c, x += in_pixels_, to += channel_floats_) {
       if (flat_) {
-        const int64_t at = first * planes_.w.out;
-        std::memcpy(to, x + at, static_cast<size_t>(std::min(planes_.w.out, in_pixels - at)) * sizeof(float));
+        const int64_t at = band.first * planes_.w.out;
+        std::memcpy(to, x + at, static_cast<size_t>(std::min(planes_.w.out, in_pixels_ - at)) * sizeof(float));
       } else {
-        planes_.copy(kernels_, x, first, rows, to);
+        planes_.copy(kernels_, x, band.first, rows, to);
       }
     }
   }
 
-  // Output rows from `first` on, panels [begin, end).
-  void run_band(const float* weights, int64_t problem, int64_t first, int64_t begin, int64_t end) const {
+  // Panels [begin, end).
+  void run_band(const ConvOperands& operands, const float* weights, const Band& band, int64_t begin,
+                int64_t end) const {
     thread_local std::vector<float> scratch;
     const int64_t input_floats = plan_.group_in() * channel_floats_;
     const int64_t floats = input_floats + panels_.channels() * (sums_pitch_ + 1) + 32;
@@ -154,25 +154,24 @@ class DirectConv {
     float* input = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64 / sizeof(float);
     float* sums = input + input_floats;
     float* bias = sums + panels_.channels() * sums_pitch_;
-    const int64_t rows = std::min(planes_.band, planes_.h.out - first);
-    copy_band(problem, first, rows, input);
-    const int64_t group = problem % plan_.groups;
-    const int64_t out_pixels = plan_.out_pixels();
-    const int64_t start = first * planes_.w.out;
-    const int64_t pixels = std::min(rows * planes_.w.out, out_pixels - start);
+    const int64_t rows = std::min(planes_.band, planes_.h.out - band.first);
+    copy_band(operands.x, band, rows, input);
+    const int64_t group = band.problem % plan_.groups;
+    const int64_t start = band.first * planes_.w.out;
+    const int64_t pixels = std::min(rows * planes_.w.out, out_pixels_ - start);
     for (int64_t panel = begin; panel < end; ++panel) {
       const int64_t channel = panels_.first(panel);
       const int64_t real = std::min(panels_.vectors(panel) * panels_.width, m_ - channel);
       std::fill_n(bias, panels_.channels(), 0.0F);
-      if (operands_.bias != nullptr) std::copy_n(operands_.bias + group * m_ + channel, real, bias);
+      if (operands.bias != nullptr) std::copy_n(operands.bias + group * m_ + channel, real, bias);
       const float* w = weights + (group * panels_.padded() + channel) * k_;
       for (int64_t row = 0; row < rows; ++row) {
         const int64_t count = std::min(planes_.w.out, pixels - row * planes_.w.out);
         multiply(panels_.vectors(panel), count, input + row * planes_.pitch, w, bias, sums + row * planes_.w.out);
       }
       for (int64_t j = 0; j < real; ++j) {
-        const int64_t offset = (problem * m_ + channel + j) * out_pixels + start;
-        operands_.fusion.apply(group * m_ + channel + j, offset, pixels, sums + j * sums_pitch_, operands_.y + offset);
+        const int64_t offset = (band.problem * m_ + channel + j) * out_pixels_ + start;
+        operands.fusion.apply(group * m_ + channel + j, offset, pixels, sums + j * sums_pitch_, operands.y + offset);
       }
     }
   }
@@ -189,33 +188,35 @@ class DirectConv {
     }
   }
 
-  const ConvPlan& plan_;
-  const ConvOperands& operands_;
+  const ConvPlan plan_;
   const GemmKernels& kernels_;
   ConvPlanes planes_;
   const int64_t m_, k_;
   const Panels panels_;
+  const int64_t in_pixels_, out_pixels_;
   bool flat_ = false;
   int64_t channel_floats_ = 0;  // copied input, from one channel to the next
   int64_t sums_pitch_ = 0;
   std::vector<int64_t> offsets_;
-  std::vector<float> own_;
+  std::vector<float> packed_;  // constant weights
 };
 
 }  // namespace
 
-bool is_direct(const ConvPlan& plan, const ConvOperands& operands) {
+bool is_direct(const ConvPlan& plan, bool constant) {
   if (!is_planar(plan)) return false;
   const std::vector<WindowAxis> axes = three_axes(plan.axes);
   const int64_t pixels = plan.out_pixels();
   const int64_t m = plan.group_out();
   // Vectors would be empty; patches of several taps cost more than that.
   if (m * (plan.taps() == 1 ? 10 : 14) < align_up(m, gemm_kernels_for(m).width) * 7) return false;
-  if (operands.packed == nullptr && pixels < kFewPixels) return false;
+  if (!constant && pixels < kFewPixels) return false;
   const bool wide = plan.taps() == 1 ? pixels >= 4 : axes[2].out >= 4;
   return wide && fits_band(plan);
 }
 
-void conv_direct(const ConvPlan& plan, const ConvOperands& operands) { DirectConv(plan, operands).run(); }
+ConvMethodPtr conv_direct(ConvPlan plan, const float* constant) {
+  return std::make_unique<DirectConv>(std::move(plan), constant);
+}
 
 }  // namespace openrknn::cpu

@@ -36,6 +36,17 @@ inline Status require_output(const KernelArgs& args, size_t i, DType dtype, cons
                       ErrorCode::kShape);
 }
 
+// run(const T&) with what prepare(args) makes: kept where the node keeps, made anew otherwise.
+template <typename T, typename Prepare, typename Run>
+Status with_kept(const KernelArgs& args, const Prepare& prepare, const Run& run) {
+  if (args.memory != nullptr) {
+    OPENRKNN_TRY(const T* kept, args.memory->keep<T>([&] { return prepare(args); }));
+    return run(*kept);
+  }
+  OPENRKNN_TRY(const std::unique_ptr<T> made, prepare(args));
+  return run(*made);
+}
+
 // Kernels that move raw elements: every operand in `inputs` and the result have one dtype of known size.
 inline Status require_movable(const KernelArgs& args, size_t input = 0) {
   const DType dtype = args.inputs[input].dtype;
