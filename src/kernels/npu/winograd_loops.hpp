@@ -74,23 +74,27 @@ inline void winograd_point(const WinogradBlock& b, const int16_t* x, const uint8
   }
 }
 
+// So many tiles, at most as many as registers hold sums of.
+template <int kPanels, int kTiles>
+inline void winograd_rest(const WinogradBlock& b, int64_t tiles, const int16_t* x, const uint8_t* weights,
+                          int32_t* sums) {
+  if (tiles == kTiles) return winograd_point<kTiles, kPanels>(b, x, weights, sums);
+  if constexpr (kTiles > 1) winograd_rest<kPanels, kTiles - 1>(b, tiles, x, weights, sums);
+}
+
 template <int kPanels>
 void winograd_points(const WinogradBlock& b) {
-  constexpr int kMany = Ints::kLanes == 16 ? 12 : 6, kSome = kMany * 2 / 3, kFew = kMany / 3;
+  constexpr int kMost = Ints::kLanes == 16 ? 12 : 6;
   const int64_t point_bytes = b.groups * Ints::kLanes * 4;
   for (int64_t point = 0; point < kWinogradPoints; ++point) {
     const int16_t* x = b.input + point * b.plane;
     const uint8_t* weights = b.weights + point * point_bytes;
     int32_t* sums = b.sums + point * b.sum_plane;
-    int64_t t = 0;
-    for (; t + kMany <= b.tiles && t + 2 * kSome != b.tiles; t += kMany)
-      winograd_point<kMany, kPanels>(b, x + t * b.tile_step, weights, sums + t * kPanels * Ints::kLanes);
-    for (; t + kSome <= b.tiles; t += kSome)
-      winograd_point<kSome, kPanels>(b, x + t * b.tile_step, weights, sums + t * kPanels * Ints::kLanes);
-    for (; t + kFew <= b.tiles; t += kFew)
-      winograd_point<kFew, kPanels>(b, x + t * b.tile_step, weights, sums + t * kPanels * Ints::kLanes);
-    for (; t < b.tiles; ++t)
-      winograd_point<1, kPanels>(b, x + t * b.tile_step, weights, sums + t * kPanels * Ints::kLanes);
+    for (int64_t t = 0; t < b.tiles;) {
+      const int64_t left = b.tiles - t, rounds = (left + kMost - 1) / kMost, n = (left + rounds - 1) / rounds;
+      winograd_rest<kPanels, kMost>(b, n, x + t * b.tile_step, weights, sums + t * kPanels * Ints::kLanes);
+      t += n;
+    }
   }
 }
 
