@@ -123,7 +123,8 @@ const Property kSumPixels({"conv.sum_pixels"}, kUsual);
 TEST(NpuLoopFunctions, SumPixels) {
   for_cases(kSumPixels, [](Rng& rng, Memory& memory, const ConvKernels& k) {
     const int64_t pixels = any_extent(rng, 50);
-    const int64_t channels = one_in(rng, 3) ? pick(rng, 1, 4) : any_extent(rng, 140);
+    const int64_t any = one_in(rng, 3) ? pick(rng, 1, 4) : any_extent(rng, 140);
+    const int64_t channels = one_in(rng, 4) ? 16 * pick(rng, 1, 4) : any;  // whole vectors
     const int64_t step = one_in(rng, 2) ? channels : channels + pick(rng, 0, 20);
     const auto x = any_bytes(rng, pixels == 0 ? 0 : (pixels - 1) * step + channels);
     std::vector<int32_t> want(at(pixels));

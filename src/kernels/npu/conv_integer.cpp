@@ -140,6 +140,7 @@ bool sums_fit_pairs(const ConvShape& s) { return taps_of(s) * s.in_channels * 12
 int32_t pair_of(int32_t low, int32_t high) {
   return static_cast<int32_t>((static_cast<uint32_t>(low) & 0xFFFFU) | static_cast<uint32_t>(high) << 16);
 }
+int32_t pair_of_sum(int32_t sum) { return pair_of(sum >> 1, sum - (sum >> 1)); }
 
 // Sums of x over each window, from sums over each pixel of the slab: along the rows, then down the columns.
 std::vector<int32_t> sum_windows(const ConvShape& s, const ConvKernels& kernels, const int8_t* input) {
@@ -310,9 +311,9 @@ void conv_s8(const ConvShape& s, const int8_t* input, const IntegerFilters& filt
   const bool pairs = subtracts && sums_fit_pairs(s);
   std::vector<int32_t> window_pairs;
   if (pairs && !sums) {
-    for (int32_t& sum : window_sums) sum = pair_of(sum / 2, sum - sum / 2);
+    for (int32_t& sum : window_sums) sum = pair_of_sum(sum);
   } else if (pairs) {
-    for (const int32_t sum : window_sums) window_pairs.push_back(pair_of(sum / 2, sum - sum / 2));
+    for (const int32_t sum : window_sums) window_pairs.push_back(pair_of_sum(sum));
   }
   const bool finishes = kernels.finishes && !sums && request;
   const std::vector<int32_t>& subtracted = window_pairs.empty() ? window_sums : window_pairs;

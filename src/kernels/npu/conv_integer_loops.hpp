@@ -244,9 +244,35 @@ inline __m512i add_lanes(__m512i a, __m512i b) {
   return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
 }
 
-// Four pixels at a time; returns how many are done.
-int64_t sum_four_pixels(int64_t pixels, int64_t step, int64_t channels, const int8_t* x, int32_t* sums) {
+// Lanes of 128 bits added in pairs: those of a, then those of b.
+inline __m512i add_quarters(__m512i a, __m512i b) {
+  return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xDD));
+}
+
+// Pixels of 16 or 32 channels that lie together, 16 at a time; returns how many are done.
+template <int kChannels>
+int64_t sum_dense_pixels(int64_t pixels, const int8_t* x, int32_t* sums) {
+  const __m512i ones = _mm512_set1_epi8(1), zero = _mm512_setzero_si512();
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   int64_t p = 0;
+  for (; p + 16 <= pixels; p += 16, x += 16 * kChannels) {
+    const auto bytes = [&](int i) { return _mm512_dpbusd_epi32(zero, ones, _mm512_loadu_si512(x + 64 * i)); };
+    __m512i four[4];  // pixels, a quarter each
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) four[i] = kChannels == 16 ? bytes(i) : add_quarters(bytes(2 * i), bytes(2 * i + 1));
+    const __m512i ab = add_lanes(four[0], four[1]), cd = add_lanes(four[2], four[3]);
+    const __m512i all = _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
+    _mm512_storeu_si512(sums + p, _mm512_permutexvar_epi32(order, all));
+  }
+  return p;
+}
+
+// Several pixels at a time; returns how many are done.
+int64_t sum_several_pixels(int64_t pixels, int64_t step, int64_t channels, const int8_t* x, int32_t* sums) {
+  int64_t p = 0;
+  if (step == channels && channels == 16) p = sum_dense_pixels<16>(pixels, x, sums);
+  if (step == channels && channels == 32) p = sum_dense_pixels<32>(pixels, x, sums);
+  x += p * step;
   for (; p + 4 <= pixels; p += 4, x += 4 * step) {
     const __m512i ab = add_lanes(sum_bytes(channels, x), sum_bytes(channels, x + step));
     const __m512i cd = add_lanes(sum_bytes(channels, x + 2 * step), sum_bytes(channels, x + 3 * step));
@@ -258,14 +284,14 @@ int64_t sum_four_pixels(int64_t pixels, int64_t step, int64_t channels, const in
   return p;
 }
 #else
-int64_t sum_four_pixels(int64_t, int64_t, int64_t, const int8_t*, int32_t*) { return 0; }
+int64_t sum_several_pixels(int64_t, int64_t, int64_t, const int8_t*, int32_t*) { return 0; }
 #endif
 
 void sum_pixels(int64_t pixels, int64_t step, int64_t channels, const int8_t* x, int32_t* sums) {
   if (step == channels && channels == 1) return sum_small_pixels<1>(pixels, x, sums);
   if (step == channels && channels == 3) return sum_small_pixels<3>(pixels, x, sums);
   if (step == channels && channels == 4) return sum_small_pixels<4>(pixels, x, sums);
-  for (int64_t p = sum_four_pixels(pixels, step, channels, x, sums); p < pixels; ++p) {
+  for (int64_t p = sum_several_pixels(pixels, step, channels, x, sums); p < pixels; ++p) {
     const int8_t* from = x + p * step;
     Ints total = Ints::zero();
     int64_t c = 0;
