@@ -74,10 +74,17 @@ def quantized_by_onnxruntime(network, path, folder):
             value.CopyFrom(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, network.shape))
     onnx.save(model, str(prepared))
     quant_pre_process(str(prepared), str(prepared), skip_symbolic_shape=True)
-    quantization.quantize_static(str(prepared), str(target), Reader(), per_channel=True,
-                                 quant_format=quantization.QuantFormat.QDQ,
-                                 activation_type=quantization.QuantType.QUInt8,
-                                 weight_type=quantization.QuantType.QInt8)
+
+    def quantize(**extra_options):
+        quantization.quantize_static(str(prepared), str(target), Reader(), per_channel=True,
+                                     quant_format=quantization.QuantFormat.QDQ,
+                                     activation_type=quantization.QuantType.QUInt8,
+                                     weight_type=quantization.QuantType.QInt8, extra_options=extra_options)
+
+    try:
+        quantize()
+    except ValueError:  # it adjusts weights to their biases, but not those of a Gemm that are scaled by channel
+        quantize(QDQDisableWeightAdjustForInt32Bias=True)
     return target
 
 
