@@ -10,16 +10,16 @@ namespace openrknn::npu {
 namespace {
 
 #if defined(__AVX512BW__)
-// u of 16 channels from c on of pixel p.
-template <bool kResidual>
+// u of 16 channels from c on of pixel p; kAll: there are so many.
+template <bool kResidual, bool kAll>
 inline __m512i index_vector(const RequantizeVectors& vectors, const RequantizeBlock& b, __m512 farthest, int64_t p,
                             int64_t c) {
-  const __mmask16 valid = lanes_of(b.channels, c);
+  const __mmask16 valid = kAll ? 0xFFFF : lanes_of(b.channels, c);
   const __m512i acc = _mm512_maskz_loadu_epi32(valid, b.acc + p * b.channels + c);
   const __m512i t = _mm512_add_epi32(acc, _mm512_maskz_loadu_epi32(valid, b.bias + c));
   const int8_t* residual = kResidual ? b.residual + p * b.residual_stride + c : nullptr;
   const __m512 z =
-      scaled_vector<kResidual, false>(vectors, t, _mm512_maskz_loadu_ps(valid, b.factor + c), valid, residual);
+      scaled_vector<kResidual, kAll>(vectors, t, _mm512_maskz_loadu_ps(valid, b.factor + c), valid, residual);
   return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_max_ps(z, _mm512_setzero_ps()), farthest));
 }
 
@@ -30,7 +30,7 @@ inline void gather_results(const RequantizeVectors& vectors, const RequantizeBlo
   const __m512i fraction = _mm512_set1_epi32(kIndexUnit - 1);
   const __mmask16 valid = lanes_of(b.channels, c);
   const auto farthest = static_cast<float>(table.last * kIndexUnit + kIndexUnit / 2);
-  const __m512i u = index_vector<kResidual>(vectors, b, _mm512_set1_ps(farthest), p, c);
+  const __m512i u = index_vector<kResidual, false>(vectors, b, _mm512_set1_ps(farthest), p, c);
   const __m512i found = _mm512_i32gather_epi32(_mm512_srli_epi32(u, kIndexBits), table.results, 2);
   const __mmask16 close = _mm512_cmple_epi32_mask(_mm512_and_si512(u, fraction), vectors.doubt);
   uint32_t doubts = _mm512_mask_test_epi32_mask(close & valid, found, _mm512_set1_epi32(0x100));
@@ -74,7 +74,7 @@ inline __m512i bytes_of_bins(const uint8_t* bytes, __m512i bins, __mmask64 high)
 
 // By the staircase. Results within the margin of a step are in doubt: lanes without a channel are in the middle of an
 // index and so never next to one.
-template <bool kResidual>
+template <bool kResidual, bool kAll>
 [[gnu::noinline]] void step_rows(const RequantizeBlock b, const LookUp& table) {  // by value: stores could change it
   // u: a fraction of 9 bits, an index of 7, a bin of 8. So byte 2 is the bin, byte 1 twice the index and a bit.
   static_assert(kIndexBits == 9 && kStepIndices == 1 << 7 && kStepBins == 1 << 8 && kMostSteps == 3);
@@ -91,11 +91,11 @@ template <bool kResidual>
   const uint8_t* const steps = table.steps;
   const __m512i even = _mm512_set1_epi8(-2), doubt = _mm512_set1_epi8(static_cast<int8_t>(2 * b.margin));
   const __m512 farthest = _mm512_set1_ps(static_cast<float>(table.last * kIndexUnit - 1));
-  const __mmask64 valid = b.channels >= 64 ? ~__mmask64{0} : (__mmask64{1} << b.channels) - 1;
+  const __mmask64 valid = kAll || b.channels >= 64 ? ~__mmask64{0} : (__mmask64{1} << b.channels) - 1;
   for (int64_t p = 0; p < b.pixels; ++p) {
     __m512i u[4];
 #pragma GCC unroll 4
-    for (int k = 0; k < 4; ++k) u[k] = index_vector<kResidual>(vectors, b, farthest, p, 16 * k);
+    for (int k = 0; k < 4; ++k) u[k] = index_vector<kResidual, kAll>(vectors, b, farthest, p, 16 * k);
     const __m512i upper0 = _mm512_permutex2var_epi8(u[0], upper, u[1]);
     const __m512i upper1 = _mm512_permutex2var_epi8(u[2], upper, u[3]);
     const __m512i lower0 = _mm512_permutex2var_epi8(u[0], lower, u[1]);
@@ -126,7 +126,9 @@ template <bool kResidual>
 template <bool kResidual>
 void look_up_rows(const RequantizeBlock& b, const LookUp& table) {
 #if defined(__AVX512VBMI__)
-  if (table.steps != nullptr) return step_rows<kResidual>(b, table);
+  if (table.steps != nullptr) {
+    return b.channels == 64 ? step_rows<kResidual, true>(b, table) : step_rows<kResidual, false>(b, table);
+  }
 #endif
   gather_rows<kResidual>(b, table);
 }
