@@ -91,15 +91,11 @@ Result<Evaluator> Evaluator::make(const Graph& graph, Runs runs) {
   OPENRKNN_CHECK_OK(check_kernels(graph, order));
   size_t slots = 0;  // one per value id
   for (const ValueId id : graph.values()) slots = std::max<size_t>(slots, id.index + size_t{1});
-  std::vector<std::shared_ptr<const Node>> nodes;
-  // Nodes of the graph, which outlives the evaluator: pointers that own nothing.
-  for (const NodeId id : order) nodes.emplace_back(std::shared_ptr<const Node>(), &graph.node(id));
   made.all_ = std::make_shared<Prepared>();
   made.fused_ = std::make_shared<Prepared>();
   const bool keeps = runs == Runs::kMany;
-  OPENRKNN_TRY(made.all_->schedule, make_schedule(graph, std::move(nodes), slots, keeps));
-  OPENRKNN_TRY(made.fused_->schedule,
-               make_schedule(graph, fuse_behind_convolutions(graph, order, slots), slots, keeps));
+  OPENRKNN_TRY(made.all_->schedule, make_schedule(graph, plain_units(graph, order), slots, keeps));
+  OPENRKNN_TRY(made.fused_->schedule, make_schedule(graph, fused_units(graph, order, slots), slots, keeps));
   return made;
 }
 
@@ -126,9 +122,9 @@ class Evaluator::Run {
       case Step::Kind::kKernel:
         return run_kernel(step);
       case Step::Kind::kView:
-        return show(*step.node);
+        return show(*step.unit.node);
       case Step::Kind::kInferred:
-        return run_inferred(*step.node);
+        return run_inferred(*step.unit.node);
     }
     return {};
   }
@@ -157,7 +153,7 @@ class Evaluator::Run {
   }
 
   Status run_kernel(const Step& step) {
-    const Node& node = *step.node;
+    const Node& node = *step.unit.node;
     inputs_.clear();
     outputs_.clear();
     for (const ValueId id : node.inputs) inputs_.push_back(view(id));
@@ -165,7 +161,7 @@ class Evaluator::Run {
       OPENRKNN_TRY(const MutableTensorView to, destination(id));
       outputs_.push_back(to);
     }
-    return step.kernel({inputs_, outputs_, node.attributes, step.memory.get()});
+    return step.unit.kernel({inputs_, outputs_, node.attributes, step.memory.get(), step.unit.stages});
   }
 
   Result<MutableTensorView> destination(ValueId id) {
@@ -234,7 +230,7 @@ Result<std::unique_ptr<Evaluator::Frame>> Evaluator::take_frame(Prepared& prepar
 }
 
 void Evaluator::give_back(Prepared& prepared, std::unique_ptr<Frame> frame) const {
-  for (Tensor& tensor : frame->held) tensor = Tensor();
+  for (const ValueId id : prepared.schedule.held) frame->held[id.index] = Tensor();
   if (runs_ != Runs::kMany || prepared.schedule.arena_bytes > kMostKept) return;
   const std::lock_guard lock(prepared.mutex);
   prepared.idle = std::move(frame);
@@ -252,7 +248,7 @@ Result<Tensors> Evaluator::run(const Tensors& inputs, const Observer& observer, 
   }
   Clock::time_point start = timer ? Clock::now() : Clock::time_point();
   for (const Step& step : prepared.schedule.steps) {
-    const Node& node = *step.node;
+    const Node& node = *step.unit.node;
     if (auto status = run.execute(step); !status.ok()) return status.error().within(place_of(*graph_, node));
     if (timer) {
       const Clock::time_point end = Clock::now();

@@ -44,7 +44,7 @@ class Evaluator {
   const Graph* graph_ = nullptr;
   Runs runs_ = Runs::kMany;
   std::shared_ptr<Prepared> all_;    // every node: what an observer sees
-  std::shared_ptr<Prepared> fused_;  // convolutions with what is computed behind them, the same results
+  std::shared_ptr<Prepared> fused_;  // nodes taken together (eval/fusion.hpp), the same results
 };
 
 // Seeded inputs for a graph without data: uniform in [0, 1) for floats, small integers otherwise.

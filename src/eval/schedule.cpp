@@ -96,7 +96,7 @@ class Planner {
     Room room;
     for (size_t i = 0; i < schedule_.steps.size(); ++i) {
       Step& step = schedule_.steps[i];
-      for (const ValueId id : step.node->outputs) {
+      for (const ValueId id : step.unit.node->outputs) {
         if (id.valid()) OPENRKNN_CHECK_OK(settle(step, id, room));
       }
       for (const ValueId id : dies[i]) {
@@ -105,6 +105,9 @@ class Planner {
       }
     }
     schedule_.arena_bytes = room.size();
+    for (const ValueId id : graph_.values()) {
+      if (place(id).where == Place::Where::kHeld) schedule_.held.push_back(id);
+    }
     return {};
   }
 
@@ -114,7 +117,7 @@ class Planner {
   // Of roots: a view is a use of what it shows.
   void find_lifetimes() {
     for (size_t i = 0; i < schedule_.steps.size(); ++i) {
-      const Node& node = *schedule_.steps[i].node;
+      const Node& node = *schedule_.steps[i].unit.node;
       if (schedule_.steps[i].kind == Step::Kind::kView) place(node.outputs[0]).root = place(node.inputs[0]).root;
       for (const auto* ids : {&node.inputs, &node.outputs}) {
         for (const ValueId id : *ids) {
@@ -150,15 +153,13 @@ class Planner {
 
 }  // namespace
 
-Result<Schedule> make_schedule(const Graph& graph, std::vector<std::shared_ptr<const Node>> nodes, size_t slots,
-                               bool keeps) {
+Result<Schedule> make_schedule(const Graph& graph, std::vector<Unit> units, size_t slots, bool keeps) {
   Schedule made;
-  for (auto& node : nodes) {
+  for (Unit& unit : units) {
     Step step;
-    step.kind = kind_of(graph, *node);
-    step.kernel = cpu::kernels().find(node->op);
-    if (keeps && step.kind == Step::Kind::kKernel) step.memory = memory_of(graph, *node);
-    step.node = std::move(node);
+    step.kind = kind_of(graph, *unit.node);
+    if (keeps && step.kind == Step::Kind::kKernel) step.memory = memory_of(graph, *unit.node);
+    step.unit = std::move(unit);
     made.steps.push_back(std::move(step));
   }
   OPENRKNN_CHECK_OK(Planner(graph, made, slots).run());

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "eval/fusion.hpp"
 #include "ir/graph.hpp"
 #include "kernels/cpu/registry.hpp"
 
@@ -19,9 +20,8 @@ struct Step {
     kView,      // the first operand under another shape: no element is touched
     kInferred,  // the shapes depend on data: they are inferred from the operands at hand
   };
-  std::shared_ptr<const Node> node;
+  Unit unit;
   Kind kind = Kind::kKernel;
-  cpu::Kernel kernel = nullptr;
   std::unique_ptr<cpu::NodeMemory> memory;  // for kernels of nodes whose operands keep their shapes, in many runs
   std::vector<ValueId> dies;                // held tensors that no later step needs
 };
@@ -36,11 +36,11 @@ struct Place {
 struct Schedule {
   std::vector<Step> steps;
   std::vector<Place> places;  // by value
+  std::vector<ValueId> held;
   int64_t arena_bytes = 0;
 };
 
 // `slots`: larger than the index of any value. `keeps`: kernels may keep plans and packed weights.
-Result<Schedule> make_schedule(const Graph& graph, std::vector<std::shared_ptr<const Node>> nodes, size_t slots,
-                               bool keeps);
+Result<Schedule> make_schedule(const Graph& graph, std::vector<Unit> units, size_t slots, bool keeps);
 
 }  // namespace openrknn::eval

@@ -46,12 +46,12 @@ std::vector<BroadcastLoop<N>> broadcast_loops(const Shape& result, const std::ar
 
 // Calls row(result offset, operand offsets, count, operand steps) for stretches that cover the result, in parallel.
 template <size_t N, typename F>
-void for_each_row(std::vector<BroadcastLoop<N>> loops, F&& row) {
+void for_each_row(const std::vector<BroadcastLoop<N>>& loops, F&& row) {
   constexpr int64_t kStretch = 16384;  // elements: enough to pay for a task
-  const BroadcastLoop<N> inner = loops.back();
-  loops.pop_back();
+  const BroadcastLoop<N>& inner = loops.back();
+  const size_t outer = loops.size() - 1;
   int64_t rows = 1;
-  for (const auto& l : loops) rows *= l.extent;
+  for (size_t l = 0; l < outer; ++l) rows *= loops[l].extent;
   if (rows == 0 || inner.extent == 0) return;
   const int64_t stretches = ceil_div(inner.extent, kStretch);
   const int64_t grain = std::max<int64_t>(1, kStretch / inner.extent);
@@ -62,7 +62,7 @@ void for_each_row(std::vector<BroadcastLoop<N>> loops, F&& row) {
       for (size_t k = 0; k < N; ++k) offsets[k] = first * inner.steps[k];
       int64_t rest = i / stretches;
       const int64_t to = rest * inner.extent + first;
-      for (size_t l = loops.size(); l-- > 0;) {
+      for (size_t l = outer; l-- > 0;) {
         const int64_t at = rest % loops[l].extent;
         rest /= loops[l].extent;
         for (size_t k = 0; k < N; ++k) offsets[k] += at * loops[l].steps[k];

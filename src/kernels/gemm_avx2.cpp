@@ -20,6 +20,9 @@ static inline Vec multiply_add(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, 
 static inline Vec at_least(Vec low, Vec x) { return _mm256_max_ps(low, x); }
 static inline Vec at_most(Vec high, Vec x) { return _mm256_min_ps(high, x); }
 static inline Vec add(Vec a, Vec b) { return _mm256_add_ps(a, b); }
+static inline Vec subtract(Vec a, Vec b) { return _mm256_sub_ps(a, b); }
+static inline Vec multiply(Vec a, Vec b) { return _mm256_mul_ps(a, b); }
+static inline Vec divide(Vec a, Vec b) { return _mm256_div_ps(a, b); }
 static inline Vec scaled(Vec x, double factor, double term) {
   const __m256d f = _mm256_set1_pd(factor);
   const __m256d t = _mm256_set1_pd(term);
@@ -70,8 +73,8 @@ static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
 }  // namespace
 
 const GemmKernels& gemm_kernels_avx2() {
-  static const GemmKernels table = {kCompiledIsa, kRows,        kWidth,    kVectors,   tile,  taps, depth_plane,
-                                    pixel_tile,   channel_tile, copy_line, copy_lines, clamp, scale};
+  static const GemmKernels table = {kCompiledIsa, kRows,        kWidth,    kVectors,   tile,  taps,  depth_plane,
+                                    pixel_tile,   channel_tile, copy_line, copy_lines, clamp, scale, combine};
   return table;
 }
 

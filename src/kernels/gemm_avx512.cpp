@@ -23,6 +23,9 @@ static inline void store_first(float* p, Vec v, int count) {
 static inline Vec broadcast(float x) { return _mm512_set1_ps(x); }
 static inline Vec multiply_add(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
 static inline Vec add(Vec a, Vec b) { return _mm512_add_ps(a, b); }
+static inline Vec subtract(Vec a, Vec b) { return _mm512_sub_ps(a, b); }
+static inline Vec multiply(Vec a, Vec b) { return _mm512_mul_ps(a, b); }
+static inline Vec divide(Vec a, Vec b) { return _mm512_div_ps(a, b); }
 // Of equal operands and of NaN the second one is the result.
 static inline Vec at_least(Vec low, Vec x) { return _mm512_max_ps(low, x); }
 static inline Vec at_most(Vec high, Vec x) { return _mm512_min_ps(high, x); }
@@ -146,7 +149,8 @@ const GemmKernels& gemm_kernels_avx512() {
                                     copy_line_in_vectors,
                                     copy_lines_in_vectors,
                                     clamp,
-                                    scale};
+                                    scale,
+                                    combine};
   return table;
 }
 

@@ -41,6 +41,8 @@ struct DepthPlane {
   float* out;
 };
 
+enum class Combine { kAdd, kSubtract, kMultiply, kDivide };
+
 struct GemmKernels {
   const char* isa;  // that these are compiled for
   int rows;         // largest tile height
@@ -79,6 +81,9 @@ struct GemmKernels {
 
   // to[i] = from[i] * factor + term in double, each step rounded, and once more to float.
   void (*scale)(int64_t n, const float* from, double factor, double term, float* to);
+
+  // to[i] = a[i * a_step] op b[i * b_step], steps 0 or 1; to may be a or b.
+  void (*combine)(Combine op, int64_t n, const float* a, int64_t a_step, const float* b, int64_t b_step, float* to);
 };
 
 const GemmKernels& gemm_kernels_scalar();

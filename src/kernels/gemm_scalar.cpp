@@ -21,6 +21,9 @@ static inline void store(float* p, Vec v) { vst1q_f32(p, v); }
 static inline Vec broadcast(float x) { return vdupq_n_f32(x); }
 static inline Vec multiply_add(Vec a, Vec b, Vec c) { return vfmaq_f32(c, a, b); }
 static inline Vec add(Vec a, Vec b) { return vaddq_f32(a, b); }
+static inline Vec subtract(Vec a, Vec b) { return vsubq_f32(a, b); }
+static inline Vec multiply(Vec a, Vec b) { return vmulq_f32(a, b); }
+static inline Vec divide(Vec a, Vec b) { return vdivq_f32(a, b); }
 static inline Vec at_least(Vec low, Vec x) { return vbslq_f32(vcltq_f32(x, low), low, x); }
 static inline Vec at_most(Vec high, Vec x) { return vbslq_f32(vcgtq_f32(x, high), high, x); }
 
@@ -46,6 +49,21 @@ static inline Vec multiply_add(const Vec& a, const Vec& b, const Vec& c) {
 static inline Vec add(const Vec& a, const Vec& b) {
   Vec r;
   for (int i = 0; i < 4; ++i) r.lane[i] = a.lane[i] + b.lane[i];
+  return r;
+}
+static inline Vec subtract(const Vec& a, const Vec& b) {
+  Vec r;
+  for (int i = 0; i < 4; ++i) r.lane[i] = a.lane[i] - b.lane[i];
+  return r;
+}
+static inline Vec multiply(const Vec& a, const Vec& b) {
+  Vec r;
+  for (int i = 0; i < 4; ++i) r.lane[i] = a.lane[i] * b.lane[i];
+  return r;
+}
+static inline Vec divide(const Vec& a, const Vec& b) {
+  Vec r;
+  for (int i = 0; i < 4; ++i) r.lane[i] = a.lane[i] / b.lane[i];
   return r;
 }
 static inline Vec at_least(const Vec& low, const Vec& x) {
@@ -120,8 +138,8 @@ static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
 }  // namespace
 
 const GemmKernels& gemm_kernels_scalar() {
-  static const GemmKernels table = {kCompiledIsa, kRows,        kWidth,    kVectors,   tile,  taps, depth_plane,
-                                    pixel_tile,   channel_tile, copy_line, copy_lines, clamp, scale};
+  static const GemmKernels table = {kCompiledIsa, kRows,        kWidth,    kVectors,   tile,  taps,  depth_plane,
+                                    pixel_tile,   channel_tile, copy_line, copy_lines, clamp, scale, combine};
   return table;
 }
 

@@ -115,9 +115,11 @@ Result<toolkit::BenchReport> bench(const toolkit::Model::State& state, const too
   size_t step = 0;
   const eval::StepTimer timer = [&](const Node& node, double ms) {
     if (step == report.tasks.size()) {
-      const std::string fused = node.attributes.string_or("activation", "");
-      const bool added = node.op == "Conv" && node.inputs.size() > 3;
-      report.tasks.push_back({node.name, node.op + (added ? "+Add" : "") + (fused.empty() ? "" : "+" + fused), ms, 0});
+      std::string op = node.op;
+      if (const auto* stages = node.attributes.get<std::vector<std::string>>("stages")) {
+        for (const std::string& stage : *stages) op += "+" + stage;
+      }
+      report.tasks.push_back({node.name, std::move(op), ms, 0});
     }
     report.tasks[step].min_ms = std::min(report.tasks[step].min_ms, ms);
     ++step;

@@ -22,9 +22,12 @@ std::vector<std::string> operators(const Graph& graph) {
   size_t slots = 0;
   for (const ValueId id : graph.values()) slots = std::max<size_t>(slots, id.index + size_t{1});
   std::vector<std::string> names;
-  for (const auto& node : fuse_behind_convolutions(graph, *order, slots))
-    names.push_back(node->op + std::string(node->inputs.size() > 3 ? "+Add" : "") +
-                    node->attributes.string_or("activation", ""));
+  for (const Unit& unit : fused_units(graph, *order, slots)) {
+    names.push_back(unit.node->op);
+    if (const auto* stages = unit.node->attributes.get<std::vector<std::string>>("stages")) {
+      for (const std::string& stage : *stages) names.back() += "+" + stage;
+    }
+  }
   return names;
 }
 
@@ -61,7 +64,7 @@ TEST(Fusion, TakesAdditionAndActivation) {
   %y = Clip(%a, %low, %high)
   output %y
 )");
-  EXPECT_EQ(operators(graph), (std::vector<std::string>{"Conv", "Conv+AddClip"}));
+  EXPECT_EQ(operators(graph), (std::vector<std::string>{"Conv", "Conv+Add+Clip"}));
   expect_equal_runs(graph);
 }
 
@@ -78,18 +81,88 @@ TEST(Fusion, LeavesWhatOthersReadAndWhatIsNotThereYet) {
   output %r
   output %g
 )");
-  EXPECT_EQ(operators(graph), (std::vector<std::string>{"Conv", "Relu", "MaxPool", "Conv", "Add", "ConvSigmoid"}));
+  EXPECT_EQ(operators(graph), (std::vector<std::string>{"Conv", "Relu", "MaxPool", "Conv+Add", "Conv+Sigmoid"}));
+  expect_equal_runs(graph);
+}
+
+TEST(Fusion, TakesArithmeticWithWhatIsThere) {
+  const Graph graph = graph_of(std::string(kHead) + R"(
+  const %k: float32[1,4,1,1] = seeded(4, -1, 1)
+  const %m: float32[4] = seeded(5, 0.5, 1)
+  const %six: float32[] = fill(6)
+  %s = Sigmoid(%x)
+  %c = Conv(%x, %w, %b) {pads = [1, 1, 1, 1]}
+  %n = BatchNormalization(%c, %m, %b, %b, %m)
+  %l = Add(%n, %k)
+  %o = Clip(%l, %low, %high)
+  %p = Mul(%n, %o)
+  %q = Div(%p, %six)
+  %d = ConvTranspose(%q, %v)
+  %y = Sub(%s, %d)
+  output %y
+)");
+  EXPECT_EQ(operators(graph),
+            (std::vector<std::string>{"Sigmoid", "Conv+BatchNormalization+Add+Clip+Mul+Div", "ConvTranspose+Sub"}));
   expect_equal_runs(graph);
 }
 
 TEST(Fusion, BroadcastsAreNoResiduals) {
   const Graph graph = graph_of(std::string(kHead) + R"(
+  const %rows: float32[6,1] = seeded(6, -1, 1)
   %c = Conv(%x, %w, %b) {pads = [1, 1, 1, 1]}
-  %a = Add(%c, %low)
+  %a = Add(%c, %rows)
   %y = Relu(%a)
   output %y
 )");
-  EXPECT_EQ(operators(graph), (std::vector<std::string>{"Conv", "Add", "Relu"}));
+  EXPECT_EQ(operators(graph), (std::vector<std::string>{"Conv", "Add+Relu"}));
+  expect_equal_runs(graph);
+}
+
+// Every way of computing a convolution, with stages that go by channel, by element, and alike for all.
+TEST(Fusion, StagesFollowEveryKindOfConvolution) {
+  const std::string weights[] = {"float32[20,12,3,3] = seeded(1, -1, 1)} {pads = [1, 1, 1, 1]}",
+                                 "float32[20,12,1,1] = seeded(1, -1, 1)} {}",
+                                 "float32[20,1,3,3] = seeded(1, -1, 1)} {group = 20, pads = [1, 1, 1, 1]}",
+                                 "float32[20,1,2,2] = seeded(1, -1, 1)} {group = 20, pads = [0, 0, 1, 1]}",
+                                 "float32[20,3,3,3] = seeded(1, -1, 1)} {group = 4, pads = [1, 1, 1, 1]}"};
+  for (const std::string& w : weights) {
+    const int64_t channels = w.find("group = 20") != std::string::npos ? 20 : 12;
+    const size_t cut = w.find("} {");
+    for (const int side : {1, 5, 9, 40}) {
+      const auto plane = std::to_string(side) + "," + std::to_string(side) + "]";
+      std::string body = "  input %x: float32[2," + std::to_string(channels) + "," + plane +
+                         "\n  const %w: " + w.substr(0, cut) + "\n  const %k: float32[20,1,1] = seeded(2, -1, 1)\n";
+      body += "  const %two: float32[1] = fill(2)\n  const %r: float32[2,20," + plane + " = seeded(3, -1, 1)\n";
+      body += "  %c = Conv(%x, %w) " + w.substr(cut + 2) + "\n";
+      for (const std::string stages : {"  %s = Sigmoid(%c)\n  %t = Mul(%c, %s)\n  %y = Sub(%two, %t)\n",
+                                       "  %s = Mul(%k, %c)\n  %t = Add(%s, %r)\n  %y = Div(%t, %c)\n",
+                                       "  %s = Relu(%c)\n  %t = Sub(%s, %r)\n  %y = Mul(%t, %t)\n"}) {
+        const Graph graph = graph_of(body + stages + "  output %y\n");
+        EXPECT_EQ(operators(graph).size(), 1U);
+        expect_equal_runs(graph);
+      }
+    }
+  }
+}
+
+TEST(Fusion, TakesElementwiseNodesTogether) {
+  const Graph graph = graph_of(R"(
+  input %x: float32[2,3,50,8]
+  input %m: float32[2,3,50,1]
+  const %row: float32[8] = seeded(4, -1, 1)
+  const %root: float32[] = fill(1.4142135)
+  const %one: float32[] = fill(1)
+  %a = Div(%x, %m)
+  %b = Mul(%a, %row)
+  %c = Div(%b, %root)
+  %d = Erf(%c)
+  %e = Add(%d, %one)
+  %f = Mul(%b, %e)
+  %s = Softmax(%f)
+  %t = Sub(%f, %s)
+  output %t
+)");
+  EXPECT_EQ(operators(graph), (std::vector<std::string>{"Div+Mul+Div+Erf+Add+Mul", "Softmax", "Sub"}));
   expect_equal_runs(graph);
 }
 

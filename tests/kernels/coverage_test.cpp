@@ -45,7 +45,7 @@ TEST(KernelCoverage, EveryFunctionOfGemm) {
   expect_covered("gemm", sizeof(T),
                  {NUMBER(T, isa), NUMBER(T, rows), NUMBER(T, width), NUMBER(T, vectors), FUNCTION(T, tile),
                   FUNCTION(T, taps), FUNCTION(T, depth_plane), FUNCTION(T, pixel_tile), FUNCTION(T, channel_tile),
-                  FUNCTION(T, line), FUNCTION(T, lines), FUNCTION(T, clamp), FUNCTION(T, scale)});
+                  FUNCTION(T, line), FUNCTION(T, lines), FUNCTION(T, clamp), FUNCTION(T, scale), FUNCTION(T, combine)});
 }
 
 TEST(KernelCoverage, EveryFunctionOfMath) {

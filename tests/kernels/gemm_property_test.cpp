@@ -259,5 +259,28 @@ TEST(GemmKernels, Scale) {
   });
 }
 
+const Property kCombine({"gemm.combine"}, kUsual);
+TEST(GemmKernels, Combine) {
+  for_cases(kCombine, [](Rng& rng, Memory& memory, const GemmKernels& kernels) {
+    const int64_t n = any_extent(rng, 100);
+    const int64_t a_step = pick(rng, 0, 1), b_step = pick(rng, 0, 1);
+    const auto a = any_floats(rng, a_step != 0 ? n : 1), b = any_floats(rng, b_step != 0 ? n : 1);
+    const auto op = static_cast<Combine>(pick(rng, 0, 3));
+    std::vector<float> want;
+    for (int64_t i = 0; i < n; ++i) {
+      const float x = a[static_cast<size_t>(i * a_step)], y = b[static_cast<size_t>(i * b_step)];
+      want.push_back(op == Combine::kAdd        ? x + y
+                     : op == Combine::kSubtract ? x - y
+                     : op == Combine::kMultiply ? x * y
+                                                : x / y);
+    }
+    const auto left = memory.copy(rng, a), right = memory.copy(rng, b);
+    const int place = static_cast<int>(pick(rng, 0, 2));
+    const auto to = place == 0 && a_step != 0 ? left : place == 1 && b_step != 0 ? right : memory.take<float>(rng, n);
+    kernels.combine(op, n, left.data(), a_step, right.data(), b_step, to.data());
+    return same_values(to, want, true);
+  });
+}
+
 }  // namespace
 }  // namespace openrknn

@@ -2,6 +2,7 @@
 #include "kernels/conv_plan.hpp"
 #include "kernels/cpu/support_conv.hpp"
 #include "kernels/cpu/support_kernel.hpp"
+#include "kernels/cpu/support_norm.hpp"
 
 namespace openrknn::cpu {
 namespace {
@@ -36,8 +37,56 @@ Result<ConvFusion> read_fusion(const KernelArgs& args, const ConvPlan& plan) {
 struct KeptConv final : Kept {
   ConvPlan plan;
   ConvFusion fusion;  // without the operands
+  ConvStages behind;
   ConvMethodPtr method;
 };
+
+// One value, one per channel, or one per element.
+Result<ConvStages::Kind> stage_kind(const TensorView& in, const ConvPlan& plan) {
+  const Shape& out = plan.output;
+  const Shape& s = in.shape;
+  if (in.dtype == DType::kFloat32 && s.rank() <= out.rank()) {
+    if (s.elements() == 1) return ConvStages::Kind::kOne;
+    if (s == out) return ConvStages::Kind::kByElement;
+    const int channel_axis = 1 - (out.rank() - s.rank());
+    if (s.elements() == plan.out_channels && channel_axis >= 0 && s[channel_axis] == plan.out_channels)
+      return ConvStages::Kind::kByChannel;
+  }
+  return kernel_error(
+      fmt::format("a stage reads {} {} behind a result {}", dtype_name(in.dtype), s.to_string(), out.to_string()),
+      ErrorCode::kShape);
+}
+
+// Factor and term of a BatchNormalization, as norm.cpp has them.
+Status add_affines(const KernelArgs& args, const Stage& stage, const ConvPlan& plan,
+                   std::vector<std::vector<Stages::Affine>>& affines) {
+  const Shape by_channel{plan.out_channels};
+  for (size_t i = 0; i < 4; ++i) {
+    if (!args.has_input(stage.b.number + i)) return kernel_error("a normalization lacks operands");
+    OPENRKNN_CHECK_OK(require_float(args, stage.b.number + i, by_channel, "an operand of the normalization"));
+  }
+  const auto operand = [&](size_t i) { return args.inputs[stage.b.number + i].as<float>(); };
+  affines.resize(static_cast<size_t>(plan.out_channels));
+  for (size_t c = 0; c < affines.size(); ++c)
+    affines[c].push_back(batch_affine(operand(0)[c], operand(1)[c], operand(2)[c], operand(3)[c], stage.epsilon));
+  return {};
+}
+
+Result<ConvStages> read_stages(const KernelArgs& args, const ConvPlan& plan) {
+  ConvStages behind;
+  behind.stages = Stages(args.stages);
+  for (const size_t i : behind.stages.inputs()) {
+    if (!args.has_input(i)) return kernel_error("a stage lacks its operand");
+    OPENRKNN_TRY(const ConvStages::Kind kind, stage_kind(args.inputs[i], plan));
+    behind.kinds.push_back(kind);
+    behind.alike = behind.alike && kind != ConvStages::Kind::kByChannel;
+  }
+  for (const Stage& stage : args.stages) {
+    if (stage.op == Stage::Op::kNormalize) OPENRKNN_CHECK_OK(add_affines(args, stage, plan, behind.affines));
+  }
+  behind.alike = behind.alike && behind.affines.empty();
+  return behind;
+}
 
 Status check_operands(const KernelArgs& args, const ConvPlan& plan) {
   for (size_t i = 0; i < 2; ++i) {
@@ -64,6 +113,7 @@ Result<std::unique_ptr<KeptConv>> prepare(const KernelArgs& args) {
                kTransposed ? transposed_conv_plan(args.attributes, x, w) : conv_plan(args.attributes, x, w));
   OPENRKNN_CHECK_OK(check_operands(args, made->plan));
   OPENRKNN_TRY(made->fusion, read_fusion(args, made->plan));
+  OPENRKNN_TRY(made->behind, read_stages(args, made->plan));
   if (made->plan.output.elements() == 0) return made;
   const float* constant = args.constant(1) ? args.inputs[1].as<float>().data() : nullptr;
   made->method = kTransposed ? conv_transposed(made->plan) : choose_method(made->plan, constant);
@@ -77,6 +127,8 @@ Status run(const KernelArgs& args, const KeptConv& kept) {
   };
   ConvOperands operands{floats(0), floats(1), floats(2), static_cast<float*>(args.outputs[0].data), kept.fusion};
   operands.fusion.residual = floats(3);
+  operands.fusion.inputs = args.inputs.data();
+  operands.fusion.behind = kept.behind.stages.empty() ? nullptr : &kept.behind;
   if (operands.fusion.activation.kind == Activation::kPRelu) operands.fusion.slopes = floats(4);
   return kept.method->run(operands);
 }

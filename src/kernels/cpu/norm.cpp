@@ -6,6 +6,7 @@
 
 #include "base/parallel.hpp"
 #include "kernels/cpu/support_kernel.hpp"
+#include "kernels/cpu/support_norm.hpp"
 #include "kernels/cpu/support_sums.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/gemm_kernels.hpp"
@@ -95,9 +96,9 @@ Status batch_normalization(const KernelArgs& args) {
   float* y = args.outputs[0].as<float>().data();
   for_lines(shape[0] * channels, n, [&](int64_t line) {
     const auto c = static_cast<size_t>(line % channels);
-    const double factor = args.inputs[1].as<float>()[c] / std::sqrt(moments[c].variance + epsilon);
-    const double term = args.inputs[2].as<float>()[c] - moments[c].mean * factor;
-    gemm_kernels().scale(n, x + line * n, factor, term, y + line * n);
+    const Stages::Affine affine = batch_affine(args.inputs[1].as<float>()[c], args.inputs[2].as<float>()[c],
+                                               moments[c].mean, moments[c].variance, epsilon);
+    gemm_kernels().scale(n, x + line * n, affine.factor, affine.term, y + line * n);
   });
   return {};
 }

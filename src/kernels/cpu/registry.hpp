@@ -15,6 +15,7 @@
 #include "base/result.hpp"
 #include "core/attributes.hpp"
 #include "core/tensor.hpp"
+#include "kernels/cpu/support_stages.hpp"
 
 namespace openrknn::cpu {
 
@@ -60,7 +61,8 @@ struct KernelArgs {
   std::span<const TensorView> inputs;          // absent optional operands have dtype kUndefined
   std::span<const MutableTensorView> outputs;  // absent optional results likewise
   const Attributes& attributes;
-  NodeMemory* memory = nullptr;  // nullptr: anything may differ at the next call
+  NodeMemory* memory = nullptr;        // nullptr: anything may differ at the next call
+  std::span<const Stage> stages = {};  // to be done behind the kernel's own work; only kernels that can are given some
 
   bool has_input(size_t i) const { return i < inputs.size() && inputs[i].present(); }
   bool has_output(size_t i) const { return i < outputs.size() && outputs[i].present(); }

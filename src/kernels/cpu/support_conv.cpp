@@ -1,6 +1,7 @@
 #include "kernels/cpu/support_conv.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/checked.hpp"
@@ -183,6 +184,13 @@ std::optional<ConvFusion::Bounds> ConvFusion::bounds() const {
 }
 
 void ConvFusion::apply(int64_t channel, int64_t offset, int64_t count, const float* from, float* to) const {
+  const bool bare = residual == nullptr && activation.kind == Activation::kNone;
+  if (bare && behind != nullptr) return apply_stages(channel, offset, count, from, to);
+  apply_activation(channel, offset, count, from, to);
+  if (behind != nullptr) apply_stages(channel, offset, count, to, to);
+}
+
+void ConvFusion::apply_activation(int64_t channel, int64_t offset, int64_t count, const float* from, float* to) const {
   const float* other = residual != nullptr ? residual + offset : nullptr;
   const std::optional<Bounds> bound = bounds();
   if (other != nullptr || bound) {
@@ -193,7 +201,22 @@ void ConvFusion::apply(int64_t channel, int64_t offset, int64_t count, const flo
   }
   ActivationSpec spec = activation;
   if (slopes != nullptr) spec.alpha = one_slope ? slopes[0] : slopes[channel];
-  apply_activation(spec, from, to, count);
+  openrknn::apply_activation(spec, from, to, count);
+}
+
+void ConvFusion::apply_stages(int64_t channel, int64_t offset, int64_t count, const float* from, float* to) const {
+  std::array<Strip, kMostStageInputs> strips;
+  for (size_t i = 0; i < behind->kinds.size(); ++i) {
+    const auto* data = static_cast<const float*>(inputs[behind->stages.inputs()[i]].data);
+    const ConvStages::Kind kind = behind->kinds[i];
+    if (kind == ConvStages::Kind::kByElement) {
+      strips[i] = {data + offset, 1};
+    } else {
+      strips[i] = {data + (kind == ConvStages::Kind::kByChannel ? channel : 0), 0};
+    }
+  }
+  const auto* affines = behind->affines.empty() ? nullptr : behind->affines[static_cast<size_t>(channel)].data();
+  behind->stages.run(count, from, strips.data(), affines, to);
 }
 
 ConvMethodPtr conv_by_gemm(ConvPlan plan) { return std::make_unique<GemmConv>(std::move(plan)); }

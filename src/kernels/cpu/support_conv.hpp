@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "kernels/activation.hpp"
 #include "kernels/conv_plan.hpp"
@@ -11,12 +12,23 @@
 
 namespace openrknn::cpu {
 
-// act(value + residual), fused behind a convolution.
+// How a convolution reads the operands of the stages behind it.
+struct ConvStages {
+  enum class Kind { kOne, kByChannel, kByElement };
+  Stages stages;
+  std::vector<Kind> kinds;                           // by strip
+  std::vector<std::vector<Stages::Affine>> affines;  // by channel, then by kNormalize stage; or empty
+  bool alike = true;                                 // no operand goes by channel
+};
+
+// stages(act(value + residual)), fused behind a convolution.
 struct ConvFusion {
   const float* residual = nullptr;  // of the output's shape
   const float* slopes = nullptr;    // PRelu: one per output channel, or one in all
   bool one_slope = false;
   ActivationSpec activation;
+  const ConvStages* behind = nullptr;  // null: no stages
+  const TensorView* inputs = nullptr;  // the operands of the node, of which stages read some
 
   struct Bounds {
     float low = -std::numeric_limits<float>::infinity();
@@ -25,12 +37,17 @@ struct ConvFusion {
   // The activation as bounds; nothing for those that are more.
   std::optional<Bounds> bounds() const;
 
-  bool present() const { return residual != nullptr || activation.kind != Activation::kNone; }
+  // Stages that treat all channels alike take neighbouring ones together: planes may be small.
+  bool joins_channels() const { return behind != nullptr && behind->alike; }
+  bool present() const { return residual != nullptr || activation.kind != Activation::kNone || behind != nullptr; }
   // Elements [offset, offset + count) of the output, all of one channel, from sums at `from`; from == to is allowed.
   void apply(int64_t channel, int64_t offset, int64_t count, const float* from, float* to) const;
   void apply(int64_t channel, int64_t offset, int64_t count, float* data) const {
     apply(channel, offset, count, data, data);
   }
+  // Residual and activation alone, and the stages alone.
+  void apply_activation(int64_t channel, int64_t offset, int64_t count, const float* from, float* to) const;
+  void apply_stages(int64_t channel, int64_t offset, int64_t count, const float* from, float* to) const;
 };
 
 struct ConvOperands {

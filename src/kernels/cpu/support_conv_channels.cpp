@@ -127,14 +127,27 @@ class ChannelConv final : public ConvMethod {
     return tile;
   }
 
-  // Activations beyond bounds, while the results of the group are in the first cache.
+  // What bounds do not do, while the results of the group are in the first cache.
   void finish(const Call& call, int64_t problem, const Rows& r, int64_t pixel, int64_t count) const {
-    if (call.bounded) return;
-    ConvFusion rest = call.operands.fusion;
-    rest.residual = nullptr;
-    for (int64_t i = 0; i < r.count; ++i) {
-      const int64_t offset = (problem * m_ + r.first + i) * out_pixels_ + pixel;
-      rest.apply(problem % plan_.groups * m_ + r.first + i, offset, count, call.operands.y + offset);
+    const ConvFusion& fusion = call.operands.fusion;
+    const int64_t channel = problem % plan_.groups * m_ + r.first;
+    const int64_t offset = (problem * m_ + r.first) * out_pixels_ + pixel;
+    float* y = call.operands.y + offset;
+    if (!call.bounded) {
+      ConvFusion rest = fusion;  // the residual is added
+      rest.residual = nullptr;
+      for (int64_t i = 0; i < r.count; ++i) {
+        const int64_t at = i * out_pixels_;
+        rest.apply_activation(channel + i, offset + at, count, y + at, y + at);
+      }
+    }
+    if (fusion.joins_channels() && count == out_pixels_) {
+      fusion.apply_stages(channel, offset, r.count * count, y, y);
+    } else if (fusion.behind != nullptr) {
+      for (int64_t i = 0; i < r.count; ++i) {
+        const int64_t at = i * out_pixels_;
+        fusion.apply_stages(channel + i, offset + at, count, y + at, y + at);
+      }
     }
   }
 

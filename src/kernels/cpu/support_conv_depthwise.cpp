@@ -92,7 +92,12 @@ class DepthwiseConv final : public ConvMethod {
                                       rows, h.pad_begin, w.pad_begin, operands.x + in_plane * h.in * w.in, zeros,
                                       operands.w + channel * taps_, bias(operands, channel), bounds.low, bounds.high,
                                       operands.y + offset - first * w.out});
-                if (!bounded) fusion.apply(channel, offset, rows * w.out, operands.y + offset);
+                float* y = operands.y + offset;
+                if (!bounded) {
+                  fusion.apply(channel, offset, rows * w.out, y);
+                } else if (fusion.behind != nullptr) {
+                  fusion.apply_stages(channel, offset, rows * w.out, y, y);
+                }
               });
   }
 

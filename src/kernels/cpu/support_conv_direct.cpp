@@ -169,11 +169,30 @@ class DirectConv final : public ConvMethod {
         const int64_t count = std::min(planes_.w.out, pixels - row * planes_.w.out);
         multiply(panels_.vectors(panel), count, input + row * planes_.pitch, w, bias, sums + row * planes_.w.out);
       }
-      for (int64_t j = 0; j < real; ++j) {
-        const int64_t offset = (band.problem * m_ + channel + j) * out_pixels_ + start;
-        operands.fusion.apply(group * m_ + channel + j, offset, pixels, sums + j * sums_pitch_, operands.y + offset);
+      finish(operands.fusion, {band.problem, channel, real, start, pixels}, sums, operands.y);
+    }
+  }
+
+  struct Part {
+    int64_t problem, channel, channels;
+    int64_t first, count;  // pixels
+  };
+
+  // From sums, channel by channel, to the output.
+  void finish(const ConvFusion& fusion, const Part& part, const float* sums, float* y) const {
+    const int64_t channel = part.problem % plan_.groups * m_ + part.channel;
+    const int64_t offset = (part.problem * m_ + part.channel) * out_pixels_ + part.first;
+    const bool joins = fusion.joins_channels() && part.count == out_pixels_;
+    for (int64_t j = 0; j < part.channels; ++j) {
+      const float* from = sums + j * sums_pitch_;
+      const int64_t at = offset + j * out_pixels_;
+      if (joins) {
+        fusion.apply_activation(channel + j, at, part.count, from, y + at);
+      } else {
+        fusion.apply(channel + j, at, part.count, from, y + at);
       }
     }
+    if (joins) fusion.apply_stages(channel, offset, part.channels * part.count, y + offset, y + offset);
   }
 
   // A row of pixels in tiles of nearly equal heights, from left to right: what a tile writes too much, the next one
