@@ -46,7 +46,11 @@ int64_t packed_weight_bytes(const Convolution& conv);
 std::vector<std::byte> pack_weights(const Convolution& conv, std::span<const std::byte> plain);
 std::vector<std::byte> unpack_weights(const Convolution& conv, std::span<const std::byte> packed);
 // Channels [oc, oc + ocs) in the order of the kernels: [ocs][kh][kw][ic], depthwise [kh][kw][ocs]. `packed` starts at
-// the group of output channel `first` (a whole cube: 0).
+// the group of output channel `first` (a whole cube: 0). The plain weights are the front of `storage`, which only
+// grows: fresh memory for each of many tensors would cost as much as unpacking.
+std::span<const std::byte> unpack_weights_taps_first(const Convolution& conv, std::span<const std::byte> packed,
+                                                     int64_t oc, int64_t ocs, int64_t first,
+                                                     std::vector<std::byte>& storage);
 std::vector<std::byte> unpack_weights_taps_first(const Convolution& conv, std::span<const std::byte> packed, int64_t oc,
                                                  int64_t ocs, int64_t first = 0);
 // Byte range of the packed cube that output channels [oc, oc + ocs) occupy; oc is a multiple of the kernel group.

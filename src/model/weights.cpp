@@ -146,12 +146,22 @@ std::vector<std::byte> unpack_weights(const Convolution& conv, std::span<const s
 
 std::vector<std::byte> unpack_weights_taps_first(const Convolution& conv, std::span<const std::byte> packed, int64_t oc,
                                                  int64_t ocs, int64_t first) {
+  std::vector<std::byte> plain;
+  unpack_weights_taps_first(conv, packed, oc, ocs, first, plain);
+  return plain;
+}
+
+std::span<const std::byte> unpack_weights_taps_first(const Convolution& conv, std::span<const std::byte> packed,
+                                                     int64_t oc, int64_t ocs, int64_t first,
+                                                     std::vector<std::byte>& storage) {
   const CubePlan p = plan_of(conv);
   const bool depthwise = conv.mode == ConvMode::kDepthwise;
   const int64_t inputs = depthwise ? 1 : conv.in_channels;
-  std::vector<std::byte> out(static_cast<size_t>(ocs * inputs * p.taps * p.size));
+  const auto bytes = static_cast<size_t>(ocs * inputs * p.taps * p.size);
+  if (storage.size() < bytes) storage.resize(bytes);
+  const std::span<const std::byte> out(storage.data(), bytes);
   const int64_t skipped = first / p.group_size * p.group_elements();
-  std::byte* to = out.data();
+  std::byte* to = storage.data();
   // A copy of a run of lanes: channels of one depthwise tap, or the live lanes of one slice.
   const auto copy = [&](int64_t at, int64_t count) {
     std::memcpy(to, packed.data() + (at - skipped) * p.size, static_cast<size_t>(count * p.size));

@@ -9,6 +9,7 @@
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
+#include "kernels/npu/weight_sums.hpp"
 #include "model/codec.hpp"
 #include "sim/conv_target.hpp"
 #include "sim/parts.hpp"
@@ -21,7 +22,8 @@ namespace {
 
 using model::Convolution;
 
-constexpr int64_t kBlockBytes = 1 << 20;  // input of a block of rows
+constexpr int64_t kBlockBytes = 1 << 20;              // input of a block of rows
+constexpr size_t kMostKeptWeights = size_t{4} << 20;  // bytes of unpacked weights that wait for the next task's
 
 using Pair = std::array<int64_t, 2>;  // of rows and columns
 
@@ -87,11 +89,11 @@ class ConvRunner final : public Runner {
 
  private:
   bool depthwise() const { return conv_.mode == model::ConvMode::kDepthwise; }
-  Constants constants(std::span<const std::byte> packed, int64_t first, int64_t channel, int64_t channels,
-                      bool strict) const;
+  Constants constants(const Context& context, std::span<const std::byte> packed, int64_t first, int64_t channel,
+                      int64_t channels) const;
   bool parts_in_phases() const;
-  bool make_phase(const std::vector<std::byte>& weights, const Pair& first, Phase& phase) const;
-  void prepare();
+  bool make_phase(std::span<const std::byte> weights, const Pair& first, Phase& phase) const;
+  void prepare(const Context& context);
   Rectangle rectangle(const Windows& windows, const OutputPart& part, int64_t columns) const;
   void run_images(const Context& context, const View& x, const View& y, const View* residual, const Constants& k) const;
   npu::ConvShape shape(const Constants& k) const;
@@ -127,25 +129,6 @@ std::vector<T> slice(const std::vector<T>& from, int64_t at, int64_t count) {
   return {from.begin() + at, from.begin() + at + count};
 }
 
-// Sums of what is positive and of what is negative among the weights less their zero point.
-struct WeightSums {
-  int64_t positive = 0, negative = 0;
-
-  void add(const int8_t* weights, int64_t count, int32_t minus_zero) {
-    constexpr int64_t kPiece = 1 << 20;  // of so many the sums fit 32 bits
-    for (int64_t first = 0; first < count; first += kPiece) {
-      int32_t above = 0, below = 0;
-      for (int64_t i = first; i < std::min(count, first + kPiece); ++i) {
-        const int32_t w = weights[i] + minus_zero;
-        above += std::max(w, 0);
-        below += std::min(w, 0);
-      }
-      positive += above;
-      negative += below;
-    }
-  }
-};
-
 // `weights`: plain ones in the order of the kernels.
 npu::Requantizer ConvRunner::requantizer(const Constants& k, std::span<const std::byte> weights) const {
   npu::Requantizer::Stages stages;
@@ -155,7 +138,7 @@ npu::Requantizer ConvRunner::requantizer(const Constants& k, std::span<const std
   std::vector<int64_t> least, largest;
   for (int64_t c = 0; c < k.channels; ++c) {
     const int32_t zero = k.params.minus_weight_zero[static_cast<size_t>(c)];
-    WeightSums sums;
+    npu::WeightSums sums;
     if (depthwise()) {
       for (int64_t tap = 0; tap < filter; ++tap) sums.add(w + tap * k.channels + c, 1, zero);
     } else {
@@ -214,15 +197,17 @@ void ConvRunner::pack(std::span<const std::byte> weights, bool strict, Constants
   k.requantizer = requantizer(k, weights);
 }
 
-Constants ConvRunner::constants(std::span<const std::byte> packed, int64_t first, int64_t channel, int64_t channels,
-                                bool strict) const {
+Constants ConvRunner::constants(const Context& context, std::span<const std::byte> packed, int64_t first,
+                                int64_t channel, int64_t channels) const {
   Constants k;
   k.channel = channel;
   k.channels = channels;
   k.windows = windows_of(conv_);
-  const auto weights = model::unpack_weights_taps_first(conv_, packed, channel, channels, first);
+  std::vector<std::byte>& storage = context.scratch.weights;
+  const auto weights = model::unpack_weights_taps_first(conv_, packed, channel, channels, first, storage);
   read_params(k);
-  pack(weights, strict, k);
+  pack(weights, context.strict(), k);
+  if (storage.size() > kMostKeptWeights) std::vector<std::byte>().swap(storage);
   return k;
 }
 
@@ -264,7 +249,7 @@ bool ConvRunner::parts_in_phases() const {
 }
 
 // The taps that meet real pixels; the others meet padding, whose share goes to the bias. False when it cannot.
-bool ConvRunner::make_phase(const std::vector<std::byte>& weights, const Pair& first, Phase& phase) const {
+bool ConvRunner::make_phase(std::span<const std::byte> weights, const Pair& first, Phase& phase) const {
   const Windows whole = windows_of(conv_);
   Constants& k = phase.constants;
   k.channels = conv_.out_channels;
@@ -312,15 +297,14 @@ bool ConvRunner::make_phase(const std::vector<std::byte>& weights, const Pair& f
   return true;
 }
 
-void ConvRunner::prepare() {
+void ConvRunner::prepare(const Context& context) {
   if (!phases_.empty()) {
     const Constants& k = phases_[0].constants;
     if (integer_ ? k.filters.current() : k.half_filters.current()) return;
   }
   phases_.clear();
   if (parts_in_phases()) {
-    const auto weights =
-        model::unpack_weights_taps_first(conv_, program_.blob(conv_.weights), 0, conv_.out_channels, 0);
+    const auto weights = model::unpack_weights_taps_first(conv_, program_.blob(conv_.weights), 0, conv_.out_channels);
     bool all = true;
     for (int64_t y = 0; y < conv_.stride[0] && all; ++y) {
       for (int64_t x = 0; x < conv_.stride[1] && all; ++x) all = make_phase(weights, {y, x}, phases_.emplace_back());
@@ -328,7 +312,7 @@ void ConvRunner::prepare() {
     if (all) return;
     phases_.clear();
   }
-  phases_.push_back({{0, 0}, constants(program_.blob(conv_.weights), 0, 0, conv_.out_channels, false)});
+  phases_.push_back({{0, 0}, constants(context, program_.blob(conv_.weights), 0, 0, conv_.out_channels)});
 }
 
 npu::ChannelStage ConvRunner::channel_stage(const Constants& k) const {
@@ -456,7 +440,7 @@ void ConvRunner::run_images(const Context& context, const View& x, const View& y
 }
 
 Status ConvRunner::run_fast(const Context& context) {
-  prepare();
+  prepare(context);
   View x = context.view(task_.inputs[0]);
   View y = context.view(task_.outputs[0]);
   View residual;
@@ -527,7 +511,7 @@ Status ConvRunner::run_tile(const Context& context, const model::Tile& t) const 
     gather(x, {t.n, t.ih + h, t.iw, t.iws, channel, channels}, window.at(0, h, 0), channels);
   const auto packed = program_.blob(conv_.weights).subspan(static_cast<size_t>(offset), static_cast<size_t>(size));
   const int64_t group = depthwise() ? conv_.channel_group : conv_.kernel_group;
-  const Constants k = constants(packed, t.oc / group * group, t.oc, t.ocs, true);
+  const Constants k = constants(context, packed, t.oc / group * group, t.oc, t.ocs);
   const OutputPart part{t.n, t.oh, t.ohs, t.ow, t.ows};
   compute(context, {&window, 0, t.ih, t.iw, t.ihs, t.iws}, y, residual, part, k);
   return {};

@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/long_lived.hpp"
 #include "kernels/npu/half_stats.hpp"
 
 namespace openrknn::npu {
@@ -42,19 +43,21 @@ struct alignas(64) CacheLine {
   uint8_t bytes[64];
 };
 
+using CacheLines = std::vector<CacheLine, LongLived<CacheLine>>;
+
 struct ConvKernels;
 
 // Transformed weights of winograd.hpp.
 struct WinogradFilters {
   const ConvKernels* kernels = nullptr;
-  std::vector<CacheLine> packed;  // [panel][point][pair of channels][lane]
+  CacheLines packed;  // [panel][point][pair of channels][lane]
   bool empty() const { return packed.empty(); }
 };
 
 // int8 filters in the order of the loops in force.
 struct IntegerFilters {
   const ConvKernels* kernels = nullptr;  // whose order it is
-  std::vector<CacheLine> packed;         // panels; depthwise: see conv_blocks.hpp, or empty
+  CacheLines packed;                     // panels; depthwise: see conv_blocks.hpp, or empty
   std::vector<int32_t> wide;             // depthwise: [tap][channel], zero points folded in
   WinogradFilters winograd;              // instead of `packed`
   std::vector<int32_t> sum_factors;      // direct: what the window's sum counts, by channel; empty: not

@@ -101,15 +101,15 @@ void pack_panel(const ConvShape& s, const ConvKernels& kernels, const int8_t* we
   const auto [taps, channels] = taps_of_loops(s);
   const int64_t filter = taps * channels;
   const int64_t valid = std::min<int64_t>(lanes, s.out_channels - first_channel);
-  for (int64_t lane = 0; lane < valid; ++lane) {
-    const int8_t* from = weights + (first_channel + lane) * filter;
-    uint8_t* to = panel + lane * 4;
-    for (int64_t tap = 0; tap < taps; ++tap, from += channels) {
-      for (int64_t c = 0; c < channels; c += kGroup, to += lanes * 4) {
-        const uint32_t word =
-            kBytes ? byte_group(from + c, channels - c, flips) : pair_group(from + c, channels - c, flips);
-        std::memcpy(to, &word, sizeof word);
+  const int8_t* from = weights + first_channel * filter;
+  for (int64_t tap = 0; tap < taps; ++tap, from += channels) {
+    for (int64_t c = 0; c < channels; c += kGroup, panel += lanes * 4) {
+      for (int64_t lane = 0; lane < valid; ++lane) {
+        const int8_t* group = from + lane * filter + c;
+        const uint32_t word = kBytes ? byte_group(group, channels - c, flips) : pair_group(group, channels - c, flips);
+        std::memcpy(panel + lane * 4, &word, sizeof word);
       }
+      if (valid < lanes) std::memset(panel + valid * 4, 0, static_cast<size_t>(lanes - valid) * 4);
     }
   }
 }

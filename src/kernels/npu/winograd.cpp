@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <cstring>
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
 #include "kernels/isa.hpp"
 #include "kernels/npu/conv_dispatch.hpp"
 #include "kernels/npu/kept.hpp"
+#include "kernels/npu/weight_sums.hpp"
 
 namespace openrknn::npu {
 namespace {
@@ -18,21 +19,23 @@ constexpr int64_t kTiles = 12;                  // of one piece of work: what th
 constexpr int64_t kMostTiles = 16;              // of an only piece, so that the weights are read once
 constexpr int64_t kMostPanels = 2, kMostLanes = 16;
 
-// Rows of Winograd's G times 4, -6, -6, 24, 24 and 1 (the output transform makes up for that), of n numbers at once.
-struct ScaledRows {
-  std::array<int16_t*, kIn> to;
-  void of(const int16_t* a, const int16_t* b, const int16_t* c, int64_t n) const {
-    for (int64_t i = 0; i < n; ++i) {
-      const int32_t ends = a[i] + c[i], far = a[i] + 4 * c[i], twice = 2 * b[i];
-      to[0][i] = a[i];
-      to[1][i] = static_cast<int16_t>(ends + b[i]);
-      to[2][i] = static_cast<int16_t>(ends - b[i]);
-      to[3][i] = static_cast<int16_t>(far + twice);
-      to[4][i] = static_cast<int16_t>(far - twice);
-      to[5][i] = c[i];
-    }
+// Some numbers of a panel at one tap or point, in the panel's order.
+constexpr int64_t kChunk = 128;
+using Chunk = std::array<int16_t, kChunk>;
+
+// Rows of Winograd's G times 4, -6, -6, 24, 24 and 1 (the output transform makes up for that), of columns a, b, c.
+inline void scaled_rows(const Chunk& a, const Chunk& b, const Chunk& c, std::array<Chunk, kIn>& rows) {
+  for (size_t i = 0; i < kChunk; ++i) {
+    const auto ends = static_cast<int16_t>(a[i] + c[i]), far = static_cast<int16_t>(a[i] + 4 * c[i]);
+    const auto twice = static_cast<int16_t>(2 * b[i]);
+    rows[0][i] = a[i];
+    rows[1][i] = static_cast<int16_t>(ends + b[i]);
+    rows[2][i] = static_cast<int16_t>(ends - b[i]);
+    rows[3][i] = static_cast<int16_t>(far + twice);
+    rows[4][i] = static_cast<int16_t>(far - twice);
+    rows[5][i] = c[i];
   }
-};
+}
 
 // Whether 64 times any result fits int32: what the last steps of the output transform need.
 bool results_fit(const ConvShape& s, const int8_t* weights, const int32_t* minus_zero) {
@@ -40,9 +43,9 @@ bool results_fit(const ConvShape& s, const int8_t* weights, const int32_t* minus
   const int64_t filter = kTap * kTap * s.in_channels;
   for (int64_t oc = 0; oc < s.out_channels; ++oc) {
     const int32_t zero = minus_zero == nullptr ? 0 : minus_zero[oc];
-    int64_t sum = 0;
-    for (int64_t i = 0; i < filter; ++i) sum += std::abs(weights[oc * filter + i] + zero);
-    if (sum * 128 >= kLimit) return false;
+    WeightSums sums;
+    sums.add(weights + oc * filter, filter, zero);
+    if ((sums.positive - sums.negative) * 128 >= kLimit) return false;
   }
   return true;
 }
@@ -155,44 +158,78 @@ const char* winograd_refusal(const ConvShape& s, int64_t out_h, int64_t out_w, b
   return nullptr;
 }
 
+namespace {
+
+// Packs the filters of one panel, a chunk of pairs of channels at a time.
+class PanelPacker {
+ public:
+  PanelPacker(const ConvShape& s, const Layout& layout, int64_t lanes, const int8_t* weights, const int32_t* minus_zero)
+      : s_(s),
+        layout_(layout),
+        lanes_(lanes),
+        pairs_(kChunk / (2 * lanes)),
+        weights_(weights),
+        minus_zero_(minus_zero) {}
+
+  void run(int64_t panel, int16_t* packed) {
+    const int64_t numbers = layout_.groups * lanes_ * 2;  // at one point
+    for (int64_t pair = 0; pair < layout_.groups; pair += pairs_) {
+      read(panel * lanes_, pair);
+      std::array<std::array<Chunk, kIn>, kTap> down;  // by column of the kernel
+      for (size_t x = 0; x < kTap; ++x) scaled_rows(taps_[x], taps_[kTap + x], taps_[2 * kTap + x], down[x]);
+      const auto bytes = static_cast<size_t>(std::min(pairs_, layout_.groups - pair) * lanes_) * 4;
+      for (size_t i = 0; i < kIn; ++i) {
+        std::array<Chunk, kIn> points;
+        scaled_rows(down[0][i], down[1][i], down[2][i], points);
+        for (size_t j = 0; j < kIn; ++j)
+          std::memcpy(packed + static_cast<int64_t>(i * kIn + j) * numbers + pair * lanes_ * 2, points[j].data(),
+                      bytes);
+      }
+    }
+  }
+
+ private:
+  // The weights of the lanes at channels 2 * pair and on. What is not there stays 0.
+  void read(int64_t first_lane, int64_t pair) {
+    const int64_t lanes = std::min(lanes_, s_.out_channels - first_lane);
+    const int64_t channels = std::min(2 * pairs_, s_.in_channels - 2 * pair);
+    if (lanes < lanes_ || channels < 2 * pairs_) taps_ = {};
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      const int32_t zero = minus_zero_ == nullptr ? 0 : minus_zero_[first_lane + lane];
+      const int8_t* from = weights_ + (first_lane + lane) * kTap * kTap * s_.in_channels + 2 * pair;
+      for (Chunk& tap : taps_) {
+        int16_t* to = tap.data() + 2 * lane;
+        for (int64_t c = 0; c + 1 < channels; c += 2, to += 2 * lanes_) {
+          const int16_t both[2] = {static_cast<int16_t>(from[c] + zero), static_cast<int16_t>(from[c + 1] + zero)};
+          std::memcpy(to, both, sizeof both);
+        }
+        if (channels % 2 == 1) *to = static_cast<int16_t>(from[channels - 1] + zero);
+        from += s_.in_channels;
+      }
+    }
+  }
+
+  const ConvShape& s_;
+  const Layout& layout_;
+  int64_t lanes_, pairs_;
+  const int8_t* weights_;
+  const int32_t* minus_zero_;
+  std::array<Chunk, kTap * kTap> taps_{};
+};
+
+}  // namespace
+
 WinogradFilters pack_winograd_s8(const ConvShape& s, const int8_t* weights, const int32_t* minus_zero) {
   WinogradFilters filters;
   if (!results_fit(s, weights, minus_zero)) return filters;
   filters.kernels = &conv_kernels();
-  const WinogradKernels& kernels = filters.kernels->winograd;
-  const Layout layout = layout_of(s, kernels);
+  const int64_t lanes = filters.kernels->winograd.lanes;
+  const Layout layout = layout_of(s, filters.kernels->winograd);
   filters.packed.resize(static_cast<size_t>(ceil_div(layout.panels * layout.panel_bytes, int64_t{sizeof(CacheLine)})));
   auto* packed = reinterpret_cast<int16_t*>(filters.packed.data());
-  const int64_t n = layout.groups * kernels.lanes * 2;  // numbers of a panel at one tap or point, in the panel's order
   parallel_for(layout.panels, 1, [&](int64_t begin, int64_t end) {
-    std::vector<int16_t> taps(static_cast<size_t>(kTap * kTap * n)), down(static_cast<size_t>(kIn * kTap * n));
-    for (int64_t panel = begin; panel < end; ++panel) {
-      const int64_t first = panel * kernels.lanes;
-      const int64_t valid = std::min<int64_t>(kernels.lanes, s.out_channels - first);
-      if (valid < kernels.lanes) std::fill(taps.begin(), taps.end(), int16_t{0});
-      for (int64_t lane = 0; lane < valid; ++lane) {
-        const int32_t zero = minus_zero == nullptr ? 0 : minus_zero[first + lane];
-        const int8_t* from = weights + (first + lane) * kTap * kTap * s.in_channels;
-        for (int64_t tap = 0; tap < kTap * kTap; ++tap, from += s.in_channels) {
-          int16_t* to = taps.data() + tap * n + lane * 2;
-          for (int64_t c = 0; c < s.in_channels; ++c)
-            to[c / 2 * kernels.lanes * 2 + c % 2] = static_cast<int16_t>(from[c] + zero);
-        }
-      }
-      for (int64_t x = 0; x < kTap; ++x) {
-        ScaledRows rows{};
-        for (int64_t i = 0; i < kIn; ++i) rows.to[static_cast<size_t>(i)] = down.data() + (i * kTap + x) * n;
-        const int16_t* column = taps.data() + x * n;
-        rows.of(column, column + kTap * n, column + 2 * kTap * n, n);
-      }
-      for (int64_t i = 0; i < kIn; ++i) {
-        ScaledRows points{};
-        for (int64_t j = 0; j < kIn; ++j)
-          points.to[static_cast<size_t>(j)] = packed + panel * layout.panel_bytes / 2 + (i * kIn + j) * n;
-        const int16_t* row = down.data() + i * kTap * n;
-        points.of(row, row + n, row + 2 * n, n);
-      }
-    }
+    PanelPacker packer(s, layout, lanes, weights, minus_zero);
+    for (int64_t panel = begin; panel < end; ++panel) packer.run(panel, packed + panel * layout.panel_bytes / 2);
   });
   return filters;
 }
