@@ -107,6 +107,8 @@ class ConvRunner final : public Runner {
                        const Constants& k, npu::RequantizeCall& call) const;
   void finish_half(const Target& target, const Part& part, const npu::AccumulatorBlock<float>& block,
                    const Constants& k) const;
+  bool describe_half(const Target& target, int64_t pixel, int64_t pixels, int64_t channel, int64_t channels,
+                     const Constants& k, npu::HalfOutput& output) const;
   void compute(const Context& context, const Source& source, const View& y, const View* residual,
                const OutputPart& part, const Constants& k) const;
   Status run_fast(const Context& context);
@@ -373,6 +375,20 @@ void ConvRunner::finish_half(const Target& target, const Part& part, const npu::
   });
 }
 
+// As describe_finish.
+bool ConvRunner::describe_half(const Target& target, int64_t pixel, int64_t pixels, int64_t channel, int64_t channels,
+                               const Constants& k, npu::HalfOutput& output) const {
+  if (target.has_residual || !target.direct(pixel, pixels)) return false;
+  if (!half_pipeline_.limits(output.low, output.high)) return false;
+  const Part part = target.in_row(pixel, pixels, k.channel + channel, channels);
+  output.bias = k.bias.empty() ? nullptr : k.bias.data() + channel;
+  store<uint16_t>(target.y, part, [&](uint16_t* y, int64_t stride) {
+    output.y = y;
+    output.y_stride = stride;
+  });
+  return true;
+}
+
 void ConvRunner::compute(const Context& context, const Source& source, const View& y, const View* residual,
                          const OutputPart& part, const Constants& k) const {
   Rectangle r = rectangle(k.windows, part, source.left == 0 ? source.columns : 0);
@@ -416,7 +432,12 @@ void ConvRunner::compute(const Context& context, const Source& source, const Vie
                       finish_half(target, row, b, k);
                     });
   };
-  depthwise() ? npu::depthwise_f16(s, x, k.half_filters, sink) : npu::conv_f16(s, x, k.half_filters, sink);
+  const npu::HalfRequest request = [&](int64_t pixel, int64_t pixels, int64_t channel, int64_t channels,
+                                       npu::HalfOutput& output) {
+    return describe_half(target, pixel, pixels, channel, channels, k, output);
+  };
+  depthwise() ? npu::depthwise_f16(s, x, k.half_filters, sink, request)
+              : npu::conv_f16(s, x, k.half_filters, sink, request);
 }
 
 // Images of one pixel are the pixels of one row: the rows of a matrix product share one pass over the weights.

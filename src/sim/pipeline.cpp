@@ -96,13 +96,17 @@ void HalfPipeline::activate(int64_t pixels, int64_t channels, int64_t channel, f
   }
 }
 
+bool HalfPipeline::limits(float& low, float& high) const {
+  const bool clamps = activation_.kind == ActivationKind::kClamp;
+  low = clamps ? activation_.fmin : -INFINITY;
+  high = clamps ? activation_.fmax : INFINITY;
+  return clamps || activation_.kind == ActivationKind::kLinear;
+}
+
 void HalfPipeline::finish(int64_t pixels, int64_t channels, int64_t channel, const float* bias, float* v, uint16_t* y,
                           int64_t y_stride) const {
-  const bool clamps = activation_.kind == ActivationKind::kClamp;
-  if (clamps || activation_.kind == ActivationKind::kLinear) {
-    const float low = clamps ? activation_.fmin : -INFINITY, high = clamps ? activation_.fmax : INFINITY;
-    return npu::half_output_block(pixels, channels, v, bias, low, high, y, y_stride);
-  }
+  float low = 0, high = 0;
+  if (limits(low, high)) return npu::half_output_block(pixels, channels, v, bias, low, high, y, y_stride);
   if (bias != nullptr) npu::add_bias_f32(pixels, channels, bias, v);
   activate(pixels, channels, channel, v);
   output(pixels, channels, v, y, y_stride);

@@ -35,6 +35,8 @@ class HalfPipeline {
   // Bias (per channel, or nullptr), activation and output; v may be overwritten.
   void finish(int64_t pixels, int64_t channels, int64_t channel, const float* bias, float* v, uint16_t* y,
               int64_t y_stride) const;
+  // The limits of results that need no more than them; false: finish.
+  bool limits(float& low, float& high) const;
   static void output(int64_t pixels, int64_t channels, const float* v, uint16_t* y, int64_t y_stride);
 
  private:

@@ -68,12 +68,13 @@ TEST(KernelCoverage, EveryFunctionOfRows) {
 
 TEST(KernelCoverage, EveryFunctionOfConvolutions) {
   using T = npu::ConvKernels;
-  expect_covered("conv", sizeof(T),
-                 {NUMBER(T, isa), NUMBER(T, integer_lanes), NUMBER(T, integer_panels), NUMBER(T, integer_bytes),
-                  NUMBER(T, weight_offset), NUMBER(T, finishes), FUNCTION(T, integer), FUNCTION(T, sum_pixels),
-                  FUNCTION(T, sum_line), FUNCTION(T, depthwise_s8), FUNCTION(T, depthwise_bytes),
-                  NUMBER(T, half_channels), FUNCTION(T, half), FUNCTION(T, half_stats), FUNCTION(T, half_slab),
-                  FUNCTION(T, depthwise_f16), NUMBER(T, winograd)});
+  expect_covered(
+      "conv", sizeof(T),
+      {NUMBER(T, isa), NUMBER(T, integer_lanes), NUMBER(T, integer_panels), NUMBER(T, integer_bytes),
+       NUMBER(T, weight_offset), NUMBER(T, finishes), FUNCTION(T, integer), FUNCTION(T, sum_pixels),
+       FUNCTION(T, sum_line), FUNCTION(T, depthwise_s8), FUNCTION(T, depthwise_bytes), NUMBER(T, half_channels),
+       FUNCTION(T, half), FUNCTION(T, half_stats), FUNCTION(T, half_slab), FUNCTION(T, depthwise_f16),
+       FUNCTION(T, depthwise_halves), NUMBER(T, row_lanes), NUMBER(T, winograd)});
   using W = npu::WinogradKernels;
   expect_covered("winograd", sizeof(W),
                  {NUMBER(W, lanes), FUNCTION(W, input), FUNCTION(W, products), FUNCTION(W, output)});

@@ -1,5 +1,6 @@
 // The functions of ConvKernels, on every instruction set, against their statements in conv_blocks.hpp one value at a
-// time. half: npu_conv_test.cpp, as depthwise_bytes and depthwise_columns, whose operands conv_integer.cpp packs.
+// time. half: npu_conv_half_test.cpp; depthwise_halves: npu_half_finish_test.cpp; depthwise_bytes, whose operands
+// conv_integer.cpp packs: npu_conv_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -37,6 +37,9 @@ using AccumulatorSink = std::function<void(const AccumulatorBlock<T>&)>;
 struct RequantizeCall;
 using RequantizeRequest =
     std::function<bool(int64_t pixel, int64_t pixels, int64_t channel, int64_t channels, RequantizeCall& call)>;
+struct HalfOutput;
+using HalfRequest =
+    std::function<bool(int64_t pixel, int64_t pixels, int64_t channel, int64_t channels, HalfOutput& output)>;
 
 // Bytes at the boundary of a cache line.
 struct alignas(64) CacheLine {
@@ -100,10 +103,10 @@ struct HalfFilters {
 HalfFilters pack_conv_f16(const ConvShape& shape, int64_t slice, int64_t group, const uint16_t* weights);
 HalfFilters pack_depthwise_f16(const ConvShape& shape, const uint16_t* weights);
 void conv_f16(const ConvShape& shape, const uint16_t* input, const HalfFilters& filters,
-              const AccumulatorSink<float>& sink);
+              const AccumulatorSink<float>& sink, const HalfRequest& request = {});
 // Depthwise: one product a step, fp32 additions in the order kh, kw. Weights [kh][kw][channels].
 void depthwise_f16(const ConvShape& shape, const uint16_t* input, const HalfFilters& filters,
-                   const AccumulatorSink<float>& sink);
+                   const AccumulatorSink<float>& sink, const HalfRequest& request = {});
 void conv_f16(const ConvShape& shape, int64_t slice, int64_t group, const uint16_t* input, const uint16_t* weights,
               float* accumulators);
 void depthwise_f16(const ConvShape& shape, const uint16_t* input, const uint16_t* weights, float* accumulators);

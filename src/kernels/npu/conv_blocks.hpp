@@ -64,6 +64,7 @@ struct HalfBlock {
   float* output;         // [pixel][out_stride]
   int64_t out_stride;
   float (*exact)(const uint16_t* a, const uint16_t* b, int64_t n);
+  const HalfOutput* finish;  // results instead of the output, from sums in registers; nullptr: sums
 };
 
 // Pixels of one row of a depthwise convolution, and a run of channels.
@@ -74,9 +75,13 @@ struct DepthwiseRow {
   int64_t taps;
   int64_t channels;     // of this call; the result has rows of so many
   int64_t weight_step;  // weights from one tap to the next
-  // What follows is for depthwise_bytes alone.
-  int64_t column_step;      // elements from one column of the slab to the next
-  int64_t shared_columns;   // the stride of 3x3 windows that share the columns of neighbours, 1 or 2; 0: they do not
+  // What follows is for depthwise_bytes and depthwise_halves alone.
+  int64_t column_step;     // elements from one column of the slab to the next
+  int64_t shared_columns;  // the stride of windows that share the columns of neighbours, 1 or 2; bytes: of 3x3 ones, or
+                           // 0: they do not
+  int64_t kernel_w;        // halves: taps of a row of the kernel, 3 or 5
+  const HalfOutput* half_finish;  // halves: results instead of sums; nullptr: sums
+  // And this for depthwise_bytes.
   int64_t runs;             // 1; or 2 or 4 of `pixels` windows each, of at most 32 or 16 channels, that share vectors
   int64_t run_windows[4];   // windows from the first one of all to the first one of each run; runs may overlap
   int64_t run_elements[4];  // the same in elements
@@ -134,6 +139,10 @@ struct ConvKernels {
   void (*half_slab)(int64_t pixels, int64_t step, const HalfGroup* groups, int64_t count, const uint16_t* x,
                     double* values, HalfStats* stats);
   void (*depthwise_f16)(const DepthwiseRow&, const float* x, const float* w, float* y);
+  // The same of halves, windows that share columns only; x and w must be readable up to a multiple of row_lanes
+  // channels. nullptr: not here.
+  void (*depthwise_halves)(const DepthwiseRow&, const uint16_t* x, const float* w, float* y);
+  int row_lanes;
   WinogradKernels winograd;
 };
 

@@ -99,11 +99,13 @@ void pack_filters(const ConvShape& s, const ConvKernels& kernels, const std::vec
 // What the blocks of one call share.
 class HalfRun {
  public:
-  HalfRun(const ConvShape& s, const uint16_t* input, const HalfFilters& filters, const AccumulatorSink<float>& sink)
+  HalfRun(const ConvShape& s, const uint16_t* input, const HalfFilters& filters, const AccumulatorSink<float>& sink,
+          const HalfRequest& request)
       : s_(s),
         input_(input),
         filters_(filters),
         sink_(sink),
+        request_(request),
         kernels_(*filters.kernels),
         chunks_(chunks_of(s.in_channels, filters.slice, filters.group)),
         steps_(steps_of(s, filters.slice, chunks_)),
@@ -147,8 +149,11 @@ class HalfRun {
       block.pixel_offset = offsets_.data() + pixel;
       block.pixel_index = windows_.data() + pixel;
       block.pixels = std::min(kPixelChunk, pixels() - pixel);
+      HalfOutput finish{};
+      const bool finishes = request_ && request_(pixel, block.pixels, channel, block.out_channels, finish);
+      block.finish = finishes ? &finish : nullptr;
       kernels_.half(block);
-      sink_({pixel, block.pixels, channel, block.out_channels, accumulators, nullptr});
+      if (!finishes) sink_({pixel, block.pixels, channel, block.out_channels, accumulators, nullptr});
     }
   }
 
@@ -160,6 +165,7 @@ class HalfRun {
   const uint16_t* input_;
   const HalfFilters& filters_;
   const AccumulatorSink<float>& sink_;
+  const HalfRequest& request_;
   const ConvKernels& kernels_;
   std::vector<HalfGroup> chunks_;
   std::vector<HalfStep> steps_;
@@ -204,9 +210,9 @@ HalfFilters pack_depthwise_f16(const ConvShape& s, const uint16_t* weights) {
   return filters;
 }
 
-void conv_f16(const ConvShape& s, const uint16_t* input, const HalfFilters& filters,
-              const AccumulatorSink<float>& sink) {
-  const HalfRun run(s, input, filters, sink);
+void conv_f16(const ConvShape& s, const uint16_t* input, const HalfFilters& filters, const AccumulatorSink<float>& sink,
+              const HalfRequest& request) {
+  const HalfRun run(s, input, filters, sink, request);
   if (run.blocks() >= 2 * thread_count()) {  // every thread its own filters
     parallel_for(run.blocks(), 1, [&](int64_t first, int64_t last) {
       std::vector<float> wide;
@@ -224,35 +230,55 @@ void conv_f16(const ConvShape& s, const uint16_t* input, const HalfFilters& filt
   }
 }
 
+// Whether the loops take the slab as it is: windows share columns, and whole vectors of channels may be read.
+static bool takes_halves(const ConvShape& s, const ConvKernels& kernels) {
+  if (kernels.depthwise_halves == nullptr || s.dilation_w != 1 || s.stride_w > 2) return false;
+  const int64_t read = ceil_div(s.in_channels, kernels.row_lanes) * kernels.row_lanes;
+  return (s.kernel_w == 3 || s.kernel_w == 5) && (read - s.channels) * int64_t{sizeof(uint16_t)} <= s.slack;
+}
+
 void depthwise_f16(const ConvShape& s, const uint16_t* input, const HalfFilters& filters,
-                   const AccumulatorSink<float>& sink) {
+                   const AccumulatorSink<float>& sink, const HalfRequest& request) {
   const ConvKernels& kernels = *filters.kernels;
   const int64_t row_size = s.in_w * s.channels, taps = s.kernel_h * s.kernel_w;
-  Kept<float> x(static_cast<size_t>(s.in_h * row_size + kDepthwiseSlack));
-  parallel_for(s.in_h, std::max<int64_t>(1, 8192 / row_size), [&](int64_t first, int64_t last) {
-    const int64_t n = (last - first) * row_size;
-    widen_block(1, n, input + first * row_size, n, x.data() + first * row_size);
-  });
+  const bool halves = takes_halves(s, kernels);
+  Kept<float> x(static_cast<size_t>(halves ? 0 : s.in_h * row_size + kDepthwiseSlack));
+  if (!halves) {
+    parallel_for(s.in_h, std::max<int64_t>(1, 8192 / row_size), [&](int64_t first, int64_t last) {
+      const int64_t n = (last - first) * row_size;
+      widen_block(1, n, input + first * row_size, n, x.data() + first * row_size);
+    });
+  }
   const std::vector<int64_t> offsets = scaled(tap_pixels(s), s.channels);
   const int64_t pieces = ceil_div(s.out_w, kPixelChunk);
   parallel_for(
       s.out_h * pieces, std::max<int64_t>(1, 4096 / (s.out_w * s.in_channels)), [&](int64_t begin, int64_t end) {
         alignas(64) float accumulators[kPixelChunk * kBlockChannels + kDepthwiseSlack];
+        DepthwiseRow row{};
+        row.pixel_step = s.stride_w * s.channels;
+        row.tap_offset = offsets.data();
+        row.taps = taps;
+        row.weight_step = s.in_channels;
+        row.column_step = s.channels;
+        row.shared_columns = s.stride_w;
+        row.kernel_w = s.kernel_w;
         for (int64_t i = begin; i < end; ++i) {
           const int64_t y = i / pieces, column = i % pieces * kPixelChunk;
-          const int64_t pixels = std::min(kPixelChunk, s.out_w - column);
+          const int64_t pixel = y * s.out_w + column;
+          row.pixels = std::min(kPixelChunk, s.out_w - column);
           for (int64_t channel = 0; channel < s.in_channels; channel += kBlockChannels) {
-            const int64_t channels = std::min(kBlockChannels, s.in_channels - channel);
-            DepthwiseRow row{};
-            row.pixels = pixels;
-            row.pixel_step = s.stride_w * s.channels;
-            row.tap_offset = offsets.data();
-            row.taps = taps;
-            row.channels = channels;
-            row.weight_step = s.in_channels;
-            const float* from = x.data() + y * s.stride_h * row_size + column * s.stride_w * s.channels + channel;
-            kernels.depthwise_f16(row, from, filters.wide.data() + channel, accumulators);
-            sink({y * s.out_w + column, pixels, channel, channels, accumulators, nullptr});
+            row.channels = std::min(kBlockChannels, s.in_channels - channel);
+            const int64_t from = y * s.stride_h * row_size + column * row.pixel_step + channel;
+            const float* w = filters.wide.data() + channel;
+            HalfOutput finish{};
+            const bool finishes = halves && request && request(pixel, row.pixels, channel, row.channels, finish);
+            row.half_finish = finishes ? &finish : nullptr;
+            if (halves) {
+              kernels.depthwise_halves(row, input + from, w, accumulators);
+            } else {
+              kernels.depthwise_f16(row, x.data() + from, w, accumulators);
+            }
+            if (!finishes) sink({pixel, row.pixels, channel, row.channels, accumulators, nullptr});
           }
         }
       });

@@ -12,6 +12,7 @@
 #endif
 
 #include "kernels/npu/conv_blocks.hpp"
+#include "kernels/npu/half_finish_loops.hpp"
 #include "kernels/npu/half_stats.hpp"
 
 namespace openrknn::npu {
@@ -75,17 +76,12 @@ inline double exp2_int(int e) {
   }
 }
 
-// One NaN stands for all of them. Vectors of float of any length.
-template <typename Vector>
-inline Vector one_nan(Vector v) {
-  const auto number = v == v;  // a vector of int32
-  using Bits = decltype(number);
-  constexpr int32_t kNan = 0x7FC00000;
-  return reinterpret_cast<Vector>((reinterpret_cast<Bits>(v) & number) | (~number & (Bits{} + kNan)));
-}
-
-// The first `n` lanes, at most all.
-inline void put(Floats v, int64_t n, float* to) {
+// The first `n` lanes, at most all: sums, or the results of channels from c on.
+inline void put(const HalfOutput* finish, Floats v, int64_t pixel, int64_t c, int64_t n, float* to) {
+  if (finish != nullptr) {
+    if (n > 0) finish_lanes<kHalfLanes>(*finish, v, c, n, finish->y + pixel * finish->y_stride + c);
+    return;
+  }
   const Floats totals = one_nan(v);
   if (n >= kHalfLanes) {
     *reinterpret_cast<UnalignedFloats*>(to) = totals;
@@ -165,7 +161,10 @@ void half_tile(const HalfBlock& b, int64_t pixel) {
     if (p >= left) break;
     float* output = b.output + (pixel + p) * b.out_stride;
 #pragma GCC unroll 4
-    for (int k = 0; k < V; ++k) put(accumulators[p][k], b.out_channels - k * kHalfLanes, output + k * kHalfLanes);
+    for (int k = 0; k < V; ++k) {
+      const int64_t c = int64_t{k} * kHalfLanes;
+      put(b.finish, accumulators[p][k], pixel + p, c, b.out_channels - c, output + c);
+    }
   }
 }
 
@@ -181,80 +180,11 @@ void half_block_of(const HalfBlock& b) {
   const int64_t vectors = (b.out_channels + kHalfLanes - 1) / kHalfLanes;
   if (vectors == 1) return half_tiles<kChecked, 1, kTiles / 2>(b);
   if (vectors == 2) return half_tiles<kChecked, 2, kTiles / 2>(b);
+  if (kHalfVectors == 4 && vectors == 3) return half_tiles<kChecked, 3, kTiles / 3>(b);
   half_tiles<kChecked, kHalfVectors, kHalfPixels>(b);
 }
 
 void half_block(const HalfBlock& b) { b.input_stats == nullptr ? half_block_of<false>(b) : half_block_of<true>(b); }
-
-// ---- depthwise ----
-
-#if defined(__AVX512F__)
-constexpr int kRowLanes = 16;
-#elif defined(__AVX2__)
-constexpr int kRowLanes = 8;
-#else
-constexpr int kRowLanes = 4;
-#endif
-typedef float Row __attribute__((vector_size(kRowLanes * 4), aligned(4)));
-
-// P pixels of V vectors of channels, at x, w and y. Vectors reach beyond the channels: what they write there is either
-// written again by the next pixel or lies behind the block.
-template <int V, int P>
-inline void depthwise_pixels(const DepthwiseRow& row, const float* x, const float* w, float* y) {
-  Row sum[P][V];
-#pragma GCC unroll 8
-  for (int p = 0; p < P; ++p) {
-#pragma GCC unroll 4
-    for (int k = 0; k < V; ++k) sum[p][k] = Row{};
-  }
-  for (int64_t tap = 0; tap < row.taps; ++tap, w += row.weight_step) {
-    const float* from = x + row.tap_offset[tap];
-#pragma GCC unroll 4
-    for (int k = 0; k < V; ++k) {
-      const Row weights = *reinterpret_cast<const Row*>(w + k * kRowLanes);
-#pragma GCC unroll 8
-      for (int p = 0; p < P; ++p)
-        sum[p][k] += weights * *reinterpret_cast<const Row*>(from + p * row.pixel_step + k * kRowLanes);
-    }
-  }
-  for (int p = 0; p < P; ++p) {
-#pragma GCC unroll 4
-    for (int k = 0; k < V; ++k) *reinterpret_cast<Row*>(y + p * row.channels + k * kRowLanes) = one_nan(sum[p][k]);
-  }
-}
-
-template <int V>
-void depthwise_row_of(const DepthwiseRow& row, const float* x, const float* w, float* y) {
-  constexpr int kPixels = 8 / V;
-  int64_t p = 0;
-  for (; p + kPixels <= row.pixels; p += kPixels)
-    depthwise_pixels<V, kPixels>(row, x + p * row.pixel_step, w, y + p * row.channels);
-  for (; p < row.pixels; ++p) depthwise_pixels<V, 1>(row, x + p * row.pixel_step, w, y + p * row.channels);
-}
-
-// Reads and writes whole vectors: x, w and y must be readable and writable kDepthwiseSlack floats beyond their ends.
-void depthwise_f16_row(const DepthwiseRow& row, const float* x, const float* w, float* y) {
-  const int64_t vectors = (row.channels + kRowLanes - 1) / kRowLanes;
-  switch (vectors) {
-    case 1:
-      return depthwise_row_of<1>(row, x, w, y);
-    case 2:
-      return depthwise_row_of<2>(row, x, w, y);
-    case 3:
-    case 4:
-      return depthwise_row_of<4>(row, x, w, y);
-    default:
-      break;
-  }
-  for (int64_t p = 0; p < row.pixels; ++p) {
-    const float* from = x + p * row.pixel_step;
-    float* to = y + p * row.channels;
-    int64_t k = 0;
-    for (; k + 4 <= vectors; k += 4)
-      depthwise_pixels<4, 1>(row, from + k * kRowLanes, w + k * kRowLanes, to + k * kRowLanes);
-    for (; k < vectors; ++k) depthwise_pixels<1, 1>(row, from + k * kRowLanes, w + k * kRowLanes, to + k * kRowLanes);
-  }
-}
 
 }  // namespace
 }  // namespace openrknn::npu

@@ -5,6 +5,7 @@
 #include "kernels/npu/conv_half_loops.hpp"
 #include "kernels/npu/conv_half_slab.hpp"
 #include "kernels/npu/conv_integer_loops.hpp"
+#include "kernels/npu/depthwise_half_loops.hpp"
 #include "kernels/npu/depthwise_loops.hpp"
 #include "kernels/npu/winograd_loops.hpp"
 
@@ -32,6 +33,12 @@ constexpr ConvKernels kTable = {
     .half_stats = half_stats,
     .half_slab = half_slab,
     .depthwise_f16 = depthwise_f16_row,
+#if defined(__F16C__)
+    .depthwise_halves = depthwise_halves_row,
+#else
+    .depthwise_halves = nullptr,
+#endif
+    .row_lanes = kRowLanes,
     .winograd = kWinogradLoops,
 };
 
