@@ -102,7 +102,7 @@ class Fuser {
     if (!add(group, step)) return std::nullopt;
     grow(group);
     // A function alone is its kernel's.
-    if (group.stages.size() < 2 && !combine_of(node)) return std::nullopt;
+    if (group.stages.size() < 2 && !combine_of(node) && !is_square(node)) return std::nullopt;
     auto made = std::make_shared<Node>(node);
     made->outputs = {group.values.back()};
     made->inputs = group.inputs;
@@ -173,7 +173,7 @@ class Fuser {
     if (!a) return false;
     stage.a = *a;
     if (stage.op == cpu::Stage::Op::kCombine) {
-      const auto b = operand(group, node.inputs[1]);
+      const auto b = node.op == "Pow" ? a : operand(group, node.inputs[1]);
       if (!b) return false;
       stage.b = *b;
     }
@@ -184,15 +184,15 @@ class Fuser {
   }
 
   bool read_operation(const Node& node, Group& group, cpu::Stage& stage) const {
-    if (const auto combine = combine_of(node)) {
+    if (const auto combine = is_square(node) ? std::optional(Combine::kMultiply) : combine_of(node)) {
       stage.op = cpu::Stage::Op::kCombine;
       stage.combine = *combine;
       return true;
     }
     if (node.op == "BatchNormalization") return read_normalization(node, group, stage);
     stage.op = cpu::Stage::Op::kActivation;
-    if (node.op == "Erf" && node.inputs.size() == 1) {
-      stage.op = cpu::Stage::Op::kErf;
+    if ((node.op == "Erf" || node.op == "Sqrt") && node.inputs.size() == 1) {
+      stage.op = node.op == "Erf" ? cpu::Stage::Op::kErf : cpu::Stage::Op::kSqrt;
       return true;
     }
     if (node.op == "Clip") {
@@ -207,6 +207,14 @@ class Fuser {
     if (!spec.ok()) return false;
     stage.activation = *spec;
     return true;
+  }
+
+  // x * x in double, rounded once, is the product in float.
+  bool is_square(const Node& node) const {
+    if (node.op != "Pow" || node.inputs.size() != 2) return false;
+    const Tensor* exponent = graph_.constant(node.inputs[1]);
+    return exponent != nullptr && exponent->elements() == 1 && is_float(exponent->dtype()) &&
+           to_doubles(exponent->view())[0] == 2.0;
   }
 
   bool read_normalization(const Node& node, Group& group, cpu::Stage& stage) const {

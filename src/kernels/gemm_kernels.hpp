@@ -82,6 +82,11 @@ struct GemmKernels {
   // to[i] = from[i] * factor + term in double, each step rounded, and once more to float.
   void (*scale)(int64_t n, const float* from, double factor, double term, float* to);
 
+  // A row of a pool: to[i] = the largest of lines[r][i * step + t], r < rows and t < taps in this order; the first of
+  // equal ones, and NaN never. Lines are read in whole vectors: they extend `step` times to[]'s next multiple of a
+  // vector, and taps - 1 more. Steps of 1 or 2.
+  void (*max_row)(int64_t n, int64_t step, int64_t rows, int64_t taps, const float* const* lines, float* to);
+
   // to[i] = a[i * a_step] op b[i * b_step], steps 0 or 1; to may be a or b.
   void (*combine)(Combine op, int64_t n, const float* a, int64_t a_step, const float* b, int64_t b_step, float* to);
 };

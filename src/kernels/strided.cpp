@@ -35,6 +35,35 @@ Offsets offsets_of(const std::vector<StridedLoop>& loops, int64_t index) {
   return o;
 }
 
+// The offsets of one iteration after another, without dividing.
+class Walk {
+ public:
+  Walk(const std::vector<StridedLoop>& loops, int64_t index)
+      : loops_(loops), counts_(loops.size()), at_(offsets_of(loops, index)) {
+    for (size_t i = loops.size(); i-- > 0;) {
+      counts_[i] = index % loops[i].extent;
+      index /= loops[i].extent;
+    }
+  }
+
+  const Offsets& at() const { return at_; }
+  void next() {
+    for (size_t i = loops_.size(); i-- > 0;) {
+      at_.from += loops_[i].from;
+      at_.to += loops_[i].to;
+      if (++counts_[i] < loops_[i].extent) return;
+      at_.from -= counts_[i] * loops_[i].from;
+      at_.to -= counts_[i] * loops_[i].to;
+      counts_[i] = 0;
+    }
+  }
+
+ private:
+  const std::vector<StridedLoop>& loops_;
+  std::vector<int64_t> counts_;
+  Offsets at_;
+};
+
 int64_t grain_for(int64_t bytes) { return std::max<int64_t>(1, kBytesPerTask / std::max<int64_t>(bytes, 1)); }
 
 template <typename T>
@@ -54,10 +83,8 @@ void copy_rows(const T* from, T* to, std::vector<StridedLoop> outer) {
   outer.pop_back();
   const int64_t bytes = row.extent * static_cast<int64_t>(sizeof(T));
   parallel_for(iterations(outer), grain_for(bytes), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const Offsets o = offsets_of(outer, i);
-      copy_row(from + o.from, to + o.to, row);
-    }
+    Walk walk(outer, begin);
+    for (int64_t i = begin; i < end; ++i, walk.next()) copy_row(from + walk.at().from, to + walk.at().to, row);
   });
 }
 

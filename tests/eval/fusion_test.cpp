@@ -152,6 +152,7 @@ TEST(Fusion, TakesElementwiseNodesTogether) {
   const %row: float32[8] = seeded(4, -1, 1)
   const %root: float32[] = fill(1.4142135)
   const %one: float32[] = fill(1)
+  const %power: float32[] = fill(2)
   %a = Div(%x, %m)
   %b = Mul(%a, %row)
   %c = Div(%b, %root)
@@ -160,9 +161,11 @@ TEST(Fusion, TakesElementwiseNodesTogether) {
   %f = Mul(%b, %e)
   %s = Softmax(%f)
   %t = Sub(%f, %s)
-  output %t
+  %two = Pow(%t, %power)
+  %u = Sqrt(%two)
+  output %u
 )");
-  EXPECT_EQ(operators(graph), (std::vector<std::string>{"Div+Mul+Div+Erf+Add+Mul", "Softmax", "Sub"}));
+  EXPECT_EQ(operators(graph), (std::vector<std::string>{"Div+Mul+Div+Erf+Add+Mul", "Softmax", "Sub+Pow+Sqrt"}));
   expect_equal_runs(graph);
 }
 

@@ -282,5 +282,29 @@ TEST(GemmKernels, Combine) {
   });
 }
 
+const Property kMaxRow({"gemm.max_row"}, kUsual);
+TEST(GemmKernels, MaxRow) {
+  for_cases(kMaxRow, [](Rng& rng, Memory& memory, const GemmKernels& kernels) {
+    const int64_t n = any_extent(rng, 60), step = pick(rng, 1, 2), rows = pick(rng, 0, 4), taps = pick(rng, 1, 5);
+    const int64_t floats = align_up(n, kernels.width) * step + taps - 1;
+    std::vector<float> want(static_cast<size_t>(n), -INFINITY);
+    std::vector<const float*> lines;
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto line = any_floats(rng, floats);
+      for (int64_t i = 0; i < n; ++i) {
+        for (int64_t t = 0; t < taps; ++t) {
+          const float x = line[static_cast<size_t>(i * step + t)];
+          float& most = want[static_cast<size_t>(i)];
+          most = x > most ? x : most;
+        }
+      }
+      lines.push_back(memory.copy(rng, line).data());
+    }
+    const auto to = memory.take<float>(rng, n);
+    kernels.max_row(n, step, rows, taps, lines.data(), to.data());
+    return same_values(to, want);
+  });
+}
+
 }  // namespace
 }  // namespace openrknn

@@ -96,13 +96,6 @@ Status check_operands(const KernelArgs& args, const ConvPlan& plan) {
   return require_output(args, 0, DType::kFloat32, plan.output);
 }
 
-ConvMethodPtr choose_method(const ConvPlan& plan, const float* constant) {
-  if (is_planar_depthwise(plan)) return conv_depthwise(plan);
-  if (is_by_channels(plan)) return conv_by_channels(plan, constant);
-  if (is_direct(plan, constant != nullptr)) return conv_direct(plan, constant);
-  return conv_by_gemm(plan);
-}
-
 template <bool kTransposed>
 Result<std::unique_ptr<KeptConv>> prepare(const KernelArgs& args) {
   OPENRKNN_CHECK_OK(require(args, 2));
@@ -116,7 +109,11 @@ Result<std::unique_ptr<KeptConv>> prepare(const KernelArgs& args) {
   OPENRKNN_TRY(made->behind, read_stages(args, made->plan));
   if (made->plan.output.elements() == 0) return made;
   const float* constant = args.constant(1) ? args.inputs[1].as<float>().data() : nullptr;
-  made->method = kTransposed ? conv_transposed(made->plan) : choose_method(made->plan, constant);
+  if (!kTransposed) {
+    made->method = conv_method(made->plan, constant);
+  } else {
+    made->method = is_blockwise(made->plan) ? conv_blockwise(made->plan, constant) : conv_transposed(made->plan);
+  }
   return made;
 }
 
@@ -139,6 +136,17 @@ Status conv(const KernelArgs& args) {
 }
 
 }  // namespace
+
+ConvMethodPtr conv_method(const ConvPlan& plan, const float* constant) {
+  // One input channel for many results is better read once for several of them.
+  constexpr int64_t kManyResults = 8;
+  const bool shared = plan.groups == 1 && plan.out_channels >= kManyResults &&
+                      (is_by_channels(plan) || is_direct(plan, constant != nullptr));
+  if (is_planar_depthwise(plan) && !shared) return conv_depthwise(plan);
+  if (is_by_channels(plan)) return conv_by_channels(plan, constant);
+  if (is_direct(plan, constant != nullptr)) return conv_direct(plan, constant);
+  return conv_by_gemm(plan);
+}
 
 void register_conv(Registry& registry) {
   registry.add("Conv", conv<false>);

@@ -2,11 +2,17 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
 #include "kernels/cpu/support_kernel.hpp"
 #include "kernels/cpu/support_sums.hpp"
+#include "kernels/gemm.hpp"
+#include "kernels/gemm_kernels.hpp"
 #include "kernels/math.hpp"
 #include "kernels/window.hpp"
 
@@ -31,6 +37,21 @@ Result<PoolPlan> read_plan(const KernelArgs& args, DType dtype = DType::kFloat32
   for (size_t i = 0; i < axes.size(); ++i) out.set(static_cast<int>(i) + 2, axes[i].out);
   OPENRKNN_CHECK_OK(require_output(args, 0, dtype, out));
   return PoolPlan{three_axes(std::move(axes)), x.shape[0] * x.shape[1]};
+}
+
+struct KeptPool final : Kept {
+  PoolPlan plan;
+};
+
+// run(const PoolPlan&) with the plan of pools of T.
+template <typename T, typename Run>
+Status with_plan(const KernelArgs& args, const Run& run) {
+  const auto prepare = [](const KernelArgs& a) -> Result<std::unique_ptr<KeptPool>> {
+    auto made = std::make_unique<KeptPool>();
+    OPENRKNN_TRY(made->plan, read_plan(a, dtype_of<T>()));
+    return made;
+  };
+  return with_kept<KeptPool>(args, prepare, [&](const KeptPool& kept) { return run(kept.plan); });
 }
 
 // Calls body(input row, first output, outputs, input position of the first) for every part of the window that lies
@@ -90,6 +111,84 @@ void max_pool_values(const PoolPlan& plan, const T* x, T* y) {
   });
 }
 
+// Rows of a plane for GemmKernels::max_row, one output row's window at a time: where they lie, or copied with lowest
+// values for the padding. Windows of neighbouring rows share copies.
+class PoolLines {
+ public:
+  PoolLines(const Axes& axes, const float* end)
+      : h_(axes[1]),
+        w_(axes[2]),
+        end_(end),
+        floats_(align_up(w_.out, kSlack) * w_.stride + w_.kernel - 1),
+        inside_(w_.pad_begin == 0 && (w_.out - 1) * w_.stride + w_.kernel <= w_.in),
+        copies_(static_cast<size_t>(floats_ * h_.kernel), kLowest<float>),
+        owners_(static_cast<size_t>(h_.kernel), -1),
+        lines_(static_cast<size_t>(h_.kernel)) {}
+
+  static bool fits(const Axes& axes) {
+    const WindowAxis& w = axes[2];
+    return axes[0].in == 1 && axes[0].out == 1 && axes[0].kernel == 1 && w.dilation == 1 && w.stride <= 2 &&
+           axes[1].kernel <= 64 && w.kernel <= 64 && w.pad_begin < w.kernel;
+  }
+
+  void start_plane(const float* plane) {
+    plane_ = plane;
+    std::fill(owners_.begin(), owners_.end(), -1);
+  }
+
+  // Those of the window of output row y that lie inside.
+  std::span<const float* const> window(int64_t y) {
+    size_t count = 0;
+    for (int64_t j = 0; j < h_.kernel; ++j) {
+      const int64_t row = y * h_.stride - h_.pad_begin + j * h_.dilation;
+      if (row >= 0 && row < h_.in) lines_[count++] = line(row, j);
+    }
+    return {lines_.data(), count};
+  }
+
+ private:
+  static constexpr int64_t kSlack = 16;  // floats of the longest vector
+
+  const float* line(int64_t row, int64_t j) {
+    const float* from = plane_ + row * w_.in;
+    if (inside_ && end_ - from >= floats_) return from;
+    const auto slot = static_cast<size_t>(h_.dilation == 1 ? row % h_.kernel : j);
+    float* copy = copies_.data() + static_cast<int64_t>(slot) * floats_;
+    if (owners_[slot] != row || h_.dilation != 1)
+      std::copy_n(from, std::min(w_.in, floats_ - w_.pad_begin), copy + w_.pad_begin);
+    owners_[slot] = row;
+    return copy;
+  }
+
+  const WindowAxis h_, w_;
+  const float* end_;  // of the tensor
+  const int64_t floats_;
+  const bool inside_;  // no window reaches into the padding
+  const float* plane_ = nullptr;
+  std::vector<float> copies_;
+  std::vector<int64_t> owners_;  // by copy: whose row it is
+  std::vector<const float*> lines_;
+};
+
+void max_pool_in_vectors(const PoolPlan& plan, const float* x, float* y) {
+  const Axes& axes = plan.axes;
+  const WindowAxis& w = axes[2];
+  const int64_t in_plane = axes[1].in * w.in;
+  const GemmKernels& kernels = gemm_kernels();
+  const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, axes[1].out * w.out));
+  parallel_for(plan.planes, grain, [&](int64_t begin, int64_t end) {
+    PoolLines lines(axes, x + plan.planes * in_plane);
+    for (int64_t p = begin; p < end; ++p) {
+      lines.start_plane(x + p * in_plane);
+      for (int64_t r = 0; r < axes[1].out; ++r) {
+        const auto window = lines.window(r);
+        kernels.max_row(w.out, w.stride, static_cast<int64_t>(window.size()), w.kernel, window.data(),
+                        y + (p * axes[1].out + r) * w.out);
+      }
+    }
+  });
+}
+
 // Position in the tensor of the largest element of each window, the first of equals; -1 for a window in the padding.
 // `column_major`: the spatial axes count as if the first of them ran fastest.
 template <typename T>
@@ -118,14 +217,24 @@ void max_pool_indices(const PoolPlan& plan, const T* x, bool column_major, int64
 }
 
 template <typename T>
-Status max_pool_of(const KernelArgs& args) {
-  OPENRKNN_TRY(const PoolPlan plan, read_plan(args, dtype_of<T>()));
+Status max_pool_of(const KernelArgs& args, const PoolPlan& plan) {
   const T* x = args.inputs[0].as<T>().data();
-  max_pool_values(plan, x, args.outputs[0].as<T>().data());
+  T* y = args.outputs[0].as<T>().data();
+  bool done = false;
+  if constexpr (std::is_same_v<T, float>) {
+    done = PoolLines::fits(plan.axes);
+    if (done) max_pool_in_vectors(plan, x, y);
+  }
+  if (!done) max_pool_values(plan, x, y);
   if (!args.has_output(1)) return {};
   OPENRKNN_CHECK_OK(require_output(args, 1, DType::kInt64, args.outputs[0].shape));
   max_pool_indices(plan, x, args.attributes.int_or("storage_order", 0) != 0, args.outputs[1].as<int64_t>().data());
   return {};
+}
+
+template <typename T>
+Status max_pool_of(const KernelArgs& args) {
+  return with_plan<T>(args, [&](const PoolPlan& plan) { return max_pool_of<T>(args, plan); });
 }
 
 Status max_pool(const KernelArgs& args) {
@@ -148,8 +257,7 @@ int64_t counted(const WindowAxis& axis, int64_t o, bool include_padding) {
   return n;
 }
 
-Status average_pool(const KernelArgs& args) {
-  OPENRKNN_TRY(const PoolPlan plan, read_plan(args));
+Status average_pool(const KernelArgs& args, const PoolPlan& plan) {
   const Axes& axes = plan.axes;
   const bool include_padding = args.attributes.int_or("count_include_pad", 0) != 0;
   std::vector<double> counts(static_cast<size_t>(axes[2].out));
@@ -175,6 +283,10 @@ Status average_pool(const KernelArgs& args) {
     }
   });
   return {};
+}
+
+Status average_pool(const KernelArgs& args) {
+  return with_plan<float>(args, [&](const PoolPlan& plan) { return average_pool(args, plan); });
 }
 
 // Root p of the sum of p-th powers; 1 and 2 need no power function.

@@ -82,7 +82,12 @@ ConvMethodPtr conv_by_channels(ConvPlan plan, const float* constant);
 // One input channel per group, planes (1-D and 2-D only).
 bool is_planar_depthwise(const ConvPlan& plan);
 ConvMethodPtr conv_depthwise(ConvPlan plan);
+// The best of these.
+ConvMethodPtr conv_method(const ConvPlan& plan, const float* constant);
 // Transposed: one ordinary stride-1 convolution per phase of the output.
 ConvMethodPtr conv_transposed(ConvPlan plan);
+// Transposed 2-D without overlap, each input pixel an output block of its own: one pointwise convolution.
+bool is_blockwise(const ConvPlan& plan);
+ConvMethodPtr conv_blockwise(ConvPlan plan, const float* constant);
 
 }  // namespace openrknn::cpu

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 
 #include "kernels/broadcast.hpp"
@@ -82,6 +83,9 @@ void Stages::run(int64_t count, const float* head, const Strip* strips, const Af
           break;
         case Stage::Op::kErf:
           math::erf_array(a.data, result, n);
+          break;
+        case Stage::Op::kSqrt:
+          for (int64_t i = 0; i < n; ++i) result[i] = std::sqrt(a.data[i]);
           break;
         case Stage::Op::kNormalize:
           kernels.scale(n, a.data, affine->factor, affine->term, result);

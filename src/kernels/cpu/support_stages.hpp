@@ -29,6 +29,7 @@ struct Stage {
     kCombine,     // a op b
     kActivation,  // of a
     kErf,         // of a
+    kSqrt,        // of a
     kNormalize,   // BatchNormalization of a; b is the first of its four operands: scale, bias, mean, variance
   };
   Op op = Op::kCombine;
