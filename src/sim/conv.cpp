@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
@@ -405,7 +406,7 @@ void ConvRunner::compute(const Context& context, const Source& source, const Vie
   const Target target(y, residual, part);
   if (integer_) {
     const auto* x = reinterpret_cast<const int8_t*>(slab.pixels);
-    const npu::AccumulatorSink<int32_t> sink = [&](const npu::AccumulatorBlock<int32_t>& block) {
+    const auto take = [&](const npu::AccumulatorBlock<int32_t>& block) {
       target.for_rows(block.pixel, block.pixels, k.channel + block.channel, block.channels,
                       [&](const Part& row, int64_t first) {
                         npu::AccumulatorBlock<int32_t> b = block;
@@ -414,17 +415,18 @@ void ConvRunner::compute(const Context& context, const Source& source, const Vie
                         finish_integer(target, row, b, k);
                       });
     };
+    const auto describe = [&](int64_t pixel, int64_t pixels, int64_t channel, int64_t channels,
+                              npu::RequantizeCall& call) {
+      return describe_finish(target, pixel, pixels, channel, channels, k, call);
+    };
+    const npu::AccumulatorSink<int32_t> sink = std::ref(take);  // without memory of its own
     npu::RequantizeRequest request;
-    if (k.requantizer.usable() && k.requantizer.simple()) {
-      request = [&](int64_t pixel, int64_t pixels, int64_t channel, int64_t channels, npu::RequantizeCall& call) {
-        return describe_finish(target, pixel, pixels, channel, channels, k, call);
-      };
-    }
+    if (k.requantizer.usable() && k.requantizer.simple()) request = std::ref(describe);
     return depthwise() ? npu::depthwise_s8(s, x, k.filters, k.sums, sink, request)
                        : npu::conv_s8(s, x, k.filters, k.sums, sink, request);
   }
   const auto* x = reinterpret_cast<const uint16_t*>(slab.pixels);
-  const npu::AccumulatorSink<float> sink = [&](const npu::AccumulatorBlock<float>& block) {
+  const auto take = [&](const npu::AccumulatorBlock<float>& block) {
     target.for_rows(block.pixel, block.pixels, k.channel + block.channel, block.channels,
                     [&](const Part& row, int64_t first) {
                       npu::AccumulatorBlock<float> b = block;
@@ -432,10 +434,11 @@ void ConvRunner::compute(const Context& context, const Source& source, const Vie
                       finish_half(target, row, b, k);
                     });
   };
-  const npu::HalfRequest request = [&](int64_t pixel, int64_t pixels, int64_t channel, int64_t channels,
-                                       npu::HalfOutput& output) {
+  const auto describe = [&](int64_t pixel, int64_t pixels, int64_t channel, int64_t channels, npu::HalfOutput& output) {
     return describe_half(target, pixel, pixels, channel, channels, k, output);
   };
+  const npu::AccumulatorSink<float> sink = std::ref(take);
+  const npu::HalfRequest request = std::ref(describe);
   depthwise() ? npu::depthwise_f16(s, x, k.half_filters, sink, request)
               : npu::conv_f16(s, x, k.half_filters, sink, request);
 }

@@ -129,13 +129,17 @@ class ConvertRunner final : public Runner {
   Status run(const Context& context) override {
     const TensorDesc& a = context.program.tensor(task_.inputs[0]);
     const TensorDesc& b = context.program.tensor(task_.outputs[0]);
-    const View& x = context.view(task_.inputs[0]);
-    const View& y = context.view(task_.outputs[0]);
+    std::array<View, 2> views{context.view(task_.outputs[0]), context.view(task_.inputs[0])};
+    const View& y = views[0];
+    const View& x = views[1];
     if (!(x.cube == y.cube)) return through_plain(a, x, b, y);
     if (x.size != y.size && is_plain(x) != is_plain(y) && x.cube.h * x.cube.w >= kShortLine)
       return by_lines(a, x, b, y);
+    if (!context.strict()) join_pixels(views, true);
     for_parts(y.cube, kChunk, [&](const Part& part) {
       const int64_t n = part.ws * part.cs;
+      if (x.single() && x.stride() == part.cs && y.direct() && y.stride() == part.cs)
+        return convert_elements(a, x.at(part.n, part.h, part.w), n, b, y.at(part.n, part.h, part.w));
       std::vector<std::byte> from(static_cast<size_t>(n * x.size)), to(static_cast<size_t>(n * y.size));
       gather(x, part, from.data(), part.cs);
       convert_elements(a, from.data(), n, b, to.data());

@@ -65,31 +65,34 @@ class ElementwiseRunner final : public Runner {
   }
 
   Status run(const Context& context) override {
-    const View& y = context.view(task_.outputs[0]);
+    Views views{context.view(task_.outputs[0]), context.view(task_.inputs[0]), context.view(task_.inputs[1])};
+    const bool by_value = same_for_all_channels(task_.activation);
+    if (!context.strict()) join_pixels(views, by_value);
     // Results of all pairs of bytes, where there are many elements to look up.
-    const int64_t elements = y.cube.n * y.cube.h * y.cube.w * y.cube.c;
+    const model::Cube& k = views[0].cube;
     const bool one_pass = requantizer_.usable() && !context.strict();
-    if (integer_ && !one_pass && results_.empty() && elements >= kManyElements &&
-        same_for_all_channels(task_.activation))
+    if (integer_ && !one_pass && results_.empty() && k.n * k.h * k.w * k.c >= kManyElements && by_value)
       compute_pairs();
-    for_parts(y.cube, kPartValues, [&](const Part& part) { integer_ ? integer(context, part) : half(context, part); });
+    for_parts(k, kPartValues, [&](const Part& part) { integer_ ? integer(views, part, one_pass) : half(views, part); });
     return {};
   }
 
  private:
-  void integer(const Context& context, const Part& part) const {
+  using Views = std::array<View, 3>;  // result and operands
+
+  void integer(const Views& views, const Part& part, bool one_pass) const {
     Buffers<int8_t, int32_t> m;
     const int64_t n = part.ws * part.cs;
     int64_t a_stride = 0, b_stride = 0;
-    const int8_t* a = load(context.view(task_.inputs[0]), part, m.a, a_stride);
-    const int8_t* b = load(context.view(task_.inputs[1]), part, m.b, b_stride);
-    if (requantizer_.usable() && !context.strict()) {
-      return store<int8_t>(context.view(task_.outputs[0]), part, [&](int8_t* y, int64_t stride) {
+    const int8_t* a = load(views[1], part, m.a, a_stride);
+    const int8_t* b = load(views[2], part, m.b, b_stride);
+    if (one_pass) {
+      return store<int8_t>(views[0], part, [&](int8_t* y, int64_t stride) {
         in_one_pass(part.ws, part.cs, {a, a_stride, b, b_stride, y, stride});
       });
     }
     if (!results_.empty()) {
-      return store<int8_t>(context.view(task_.outputs[0]), part, [&](int8_t* y, int64_t stride) {
+      return store<int8_t>(views[0], part, [&](int8_t* y, int64_t stride) {
         for (int64_t p = 0; p < part.ws; ++p) look_up(part.cs, a + p * a_stride, b + p * b_stride, y + p * stride);
       });
     }
@@ -98,7 +101,7 @@ class ElementwiseRunner final : public Runner {
     npu::operand_block(part.ws, part.cs, a, a_stride, stages_[0], v);
     npu::operand_block(part.ws, part.cs, b, b_stride, stages_[1], e);
     npu::combine_s32(combine_, n, v, e, v);
-    store<int8_t>(context.view(task_.outputs[0]), part,
+    store<int8_t>(views[0], part,
                   [&](int8_t* y, int64_t stride) { integer_pipeline_.finish(part.ws, part.cs, part.c, v, y, stride); });
   }
 
@@ -185,19 +188,19 @@ class ElementwiseRunner final : public Runner {
     }
   }
 
-  void half(const Context& context, const Part& part) const {
+  void half(const Views& views, const Part& part) const {
     Buffers<uint16_t, float> m;
     const int64_t n = part.ws * part.cs;
     int64_t a_stride = 0, b_stride = 0;
-    const uint16_t* a = load(context.view(task_.inputs[0]), part, m.a, a_stride);
-    const uint16_t* b = load(context.view(task_.inputs[1]), part, m.b, b_stride);
+    const uint16_t* a = load(views[1], part, m.a, a_stride);
+    const uint16_t* b = load(views[2], part, m.b, b_stride);
     float* v = reserve(m.v, n);
     float* e = reserve(m.e, n);
     npu::widen_block(part.ws, part.cs, a, a_stride, v);
     npu::widen_block(part.ws, part.cs, b, b_stride, e);
     npu::combine_f32(combine_, n, v, e, v);
     half_pipeline_.activate(part.ws, part.cs, part.c, v);
-    store<uint16_t>(context.view(task_.outputs[0]), part,
+    store<uint16_t>(views[0], part,
                     [&](uint16_t* y, int64_t stride) { HalfPipeline::output(part.ws, part.cs, v, y, stride); });
   }
 
@@ -228,9 +231,11 @@ class ActivationRunner final : public Runner {
   }
 
   Status run(const Context& context) override {
-    const View& x = context.view(task_.inputs[0]);
-    const View& y = context.view(task_.outputs[0]);
-    for_parts(y.cube, kPartValues, [&](const Part& part) { integer_ ? integer(x, y, part) : half(x, y, part); });
+    std::array<View, 2> views{context.view(task_.outputs[0]), context.view(task_.inputs[0])};
+    if (!context.strict()) join_pixels(views, same_for_all_channels(task_.activation));
+    const auto& [y, x] = views;
+    for_parts(y.cube, kPartValues,
+              [&, &x = x, &y = y](const Part& part) { integer_ ? integer(x, y, part) : half(x, y, part); });
     return {};
   }
 

@@ -5,9 +5,11 @@
 #include <array>
 #include <map>
 
+#include "base/checked.hpp"
 #include "core/tensor.hpp"
 #include "kernels/cpu/registry.hpp"
 #include "sim/convert.hpp"
+#include "sim/parts.hpp"
 #include "sim/runner.hpp"
 
 namespace openrknn::sim {
@@ -16,80 +18,114 @@ namespace {
 using model::Layout;
 using model::TensorDesc;
 
+// Pieces of one allocation, which is known to be large enough when the second round hands them out.
+class Pieces {
+ public:
+  explicit Pieces(std::byte* base) : base_(base) {}
+
+  std::byte* take(int64_t bytes) {
+    constexpr int64_t kAlignment = 64;
+    const int64_t at = used_;
+    used_ += align_up(bytes, kAlignment);
+    return base_ == nullptr ? nullptr : base_ + at;
+  }
+  int64_t used() const { return used_; }
+
+ private:
+  std::byte* base_;
+  int64_t used_ = 0;
+};
+
 class KernelRunner final : public Runner {
  public:
   // `widen`: fp16 operands are given as fp32 and fp32 results are rounded once to fp16.
   KernelRunner(const model::Task& task, cpu::Kernel kernel, bool widen) : task_(task), kernel_(kernel), widen_(widen) {}
 
   Status run(const Context& context) override {
-    std::vector<Tensor> copies;
-    copies.reserve(task_.inputs.size() + task_.outputs.size());
-    std::vector<TensorView> inputs;
-    std::vector<MutableTensorView> outputs;
-    for (const int id : task_.inputs) {
-      OPENRKNN_TRY(TensorView view, operand(context, id, copies));
-      inputs.push_back(view);
+    if (memory_ != &context.memory || base_ != context.scratch.tensors.data()) {
+      Pieces counted(nullptr);
+      lay_out(context, counted);
+      base_ = reserve(context.scratch.tensors, counted.used());
+      Pieces pieces(context.scratch.tensors.data());
+      lay_out(context, pieces);
+      memory_ = &context.memory;
     }
-    for (const int id : task_.outputs) {
-      OPENRKNN_TRY(MutableTensorView view, result(context, id, copies));
-      outputs.push_back(view);
-    }
-    if (auto status = kernel_({inputs, outputs, task_.attributes}); !status.ok())
+    for (const Operand& operand : operands_) fill(context, operand);
+    if (auto status = kernel_({inputs_, outputs_, task_.attributes}); !status.ok())
       return status.error().within(task_.name);
-    for (size_t i = 0; i < outputs.size(); ++i) finish(context, task_.outputs[i], outputs[i]);
+    for (const Operand& result : results_) finish(context, result);
     return {};
   }
 
  private:
+  // What has another form for the kernel than in its tensor. `raw`: row-major elements; `wide`: fp32, or nullptr.
+  struct Operand {
+    int id;
+    std::byte *raw, *wide;
+  };
+
   bool widened(const TensorDesc& t) const { return widen_ && t.dtype == DType::kFloat16; }
   static bool in_place(const View& v, const TensorDesc& t) {
     return t.layout == Layout::kPlain && v.blocks == v.cube.c;
   }
 
-  Result<TensorView> operand(const Context& context, int id, std::vector<Tensor>& copies) {
-    if (id == model::kNone) return TensorView{};
-    const TensorDesc& t = context.program.tensor(id);
-    const View& v = context.view(id);
-    if (in_place(v, t) && !widened(t)) return TensorView{t.dtype, t.shape, v.base};
-    const bool constant = t.constant != model::kNone;
-    if (const auto kept = constants_.find(id); kept != constants_.end()) return kept->second.view();
-    OPENRKNN_TRY(Tensor raw, Tensor::make(t.dtype, t.shape));
-    to_plain(v, raw.mutable_data());
-    if (widened(t)) {
-      OPENRKNN_TRY(Tensor wide, Tensor::make(DType::kFloat32, t.shape));
-      convert_all(t, raw.data(), raw.elements(), real_desc(), wide.mutable_data());
-      raw = std::move(wide);
+  // Where operands and results of the kernel lie. The same in every run, until the scratch memory grows.
+  void lay_out(const Context& context, Pieces& pieces) {
+    inputs_.clear();
+    outputs_.clear();
+    operands_.clear();
+    results_.clear();
+    for (const int id : task_.inputs) {
+      const auto kept = constants_.find(id);
+      if (kept != constants_.end()) {
+        inputs_.push_back(kept->second.view());
+      } else {
+        const MutableTensorView at = place(context, id, pieces, operands_);
+        inputs_.push_back({at.dtype, at.shape, at.data});
+      }
     }
-    if (constant) return constants_.insert_or_assign(id, std::move(raw)).first->second.view();
-    copies.push_back(std::move(raw));
-    return copies.back().view();
+    for (const int id : task_.outputs) outputs_.push_back(place(context, id, pieces, results_));
   }
 
-  Result<MutableTensorView> result(const Context& context, int id, std::vector<Tensor>& copies) const {
-    if (id == model::kNone) return MutableTensorView{};
+  MutableTensorView place(const Context& context, int id, Pieces& pieces, std::vector<Operand>& others) const {
+    if (id == model::kNone) return {};
     const TensorDesc& t = context.program.tensor(id);
     const View& v = context.view(id);
-    if (in_place(v, t) && !widened(t)) return MutableTensorView{t.dtype, t.shape, v.base};
-    OPENRKNN_TRY(Tensor made, Tensor::make(widened(t) ? DType::kFloat32 : t.dtype, t.shape));
-    copies.push_back(std::move(made));
-    return copies.back().mutable_view();
+    if (in_place(v, t) && !widened(t)) return {t.dtype, t.shape, v.base};
+    const int64_t elements = t.shape.elements();
+    std::byte* raw = pieces.take(elements * v.size);
+    std::byte* wide = widened(t) ? pieces.take(elements * int64_t{sizeof(float)}) : nullptr;
+    others.push_back({id, raw, wide});
+    return {widened(t) ? DType::kFloat32 : t.dtype, t.shape, widened(t) ? wide : raw};
   }
 
-  void finish(const Context& context, int id, const MutableTensorView& out) const {
-    if (id == model::kNone) return;
-    const View& v = context.view(id);
-    if (out.data == v.base) return;
-    const TensorDesc& t = context.program.tensor(id);
-    if (!widened(t)) return from_plain(v, out.data);
-    std::vector<uint16_t> halves(static_cast<size_t>(out.elements()));
-    convert_all(real_desc(), out.data, out.elements(), t, halves.data());
-    from_plain(v, halves.data());
+  void fill(const Context& context, const Operand& operand) {
+    const TensorDesc& t = context.program.tensor(operand.id);
+    to_plain(context.view(operand.id), operand.raw);
+    if (operand.wide != nullptr) convert_all(t, operand.raw, t.shape.elements(), real_desc(), operand.wide);
+    if (t.constant == model::kNone) return;
+    const bool wide = operand.wide != nullptr;
+    const TensorView made{wide ? DType::kFloat32 : t.dtype, t.shape, wide ? operand.wide : operand.raw};
+    constants_.insert_or_assign(operand.id, Tensor::copy_of(made));
+    memory_ = nullptr;  // from the next run on it lies there
+  }
+
+  static void finish(const Context& context, const Operand& result) {
+    const TensorDesc& t = context.program.tensor(result.id);
+    if (result.wide != nullptr) convert_all(real_desc(), result.wide, t.shape.elements(), t, result.raw);
+    from_plain(context.view(result.id), result.raw);
   }
 
   const model::Task& task_;
   cpu::Kernel kernel_;
   bool widen_;
   std::map<int, Tensor> constants_;  // converted once
+  const Memory* memory_ = nullptr;   // that this is laid out for, with the scratch memory at base_
+  const std::byte* base_ = nullptr;
+  std::vector<TensorView> inputs_;
+  std::vector<MutableTensorView> outputs_;
+  std::vector<Operand> operands_;
+  std::vector<Operand> results_;
 };
 
 Result<RunnerPtr> make(const model::Task& task, bool widen) {

@@ -2,8 +2,12 @@
 // the first, which is how the hardware does it: sums in groups along K (docs/ARITHMETIC.md "fp16 convolution").
 #include <fmt/core.h>
 
+#include <functional>
+
 #include "kernels/matmul_plan.hpp"
 #include "kernels/npu/conv.hpp"
+#include "kernels/transpose.hpp"
+#include "sim/parts.hpp"
 #include "sim/pipeline.hpp"
 #include "sim/runner.hpp"
 
@@ -24,46 +28,48 @@ class MatMulRunner final : public Runner {
   }
 
   Status run(const Context& context) override {
-    const std::vector<uint16_t> a = plain(context, task_.inputs[0]);
-    const std::vector<uint16_t> b = plain(context, task_.inputs[1]);
-    std::vector<uint16_t> c(static_cast<size_t>(plan_.output.elements()));
+    const uint16_t* a = plain(context, task_.inputs[0], a_);
+    const uint16_t* b = plain(context, task_.inputs[1], b_);
+    uint16_t* c = reserve(c_, plan_.output.elements());
     int64_t packed = -1;
     npu::HalfFilters filters;
     for (size_t p = 0; p < plan_.a_batch.size(); ++p) {
       if (plan_.b_batch[p] != packed) {
         packed = plan_.b_batch[p];
-        filters = pack(b.data() + packed * plan_.k * plan_.n);
+        filters = pack(b + packed * plan_.k * plan_.n);
       }
-      uint16_t* to = c.data() + static_cast<int64_t>(p) * plan_.m * plan_.n;
-      npu::conv_f16(shape_, a.data() + plan_.a_batch[p] * plan_.m * plan_.k, filters,
-                    [&](const npu::AccumulatorBlock<float>& block) {
-                      HalfPipeline::output(block.pixels, block.channels, block.values,
-                                           to + block.pixel * plan_.n + block.channel, plan_.n);
-                    });
+      uint16_t* to = c + static_cast<int64_t>(p) * plan_.m * plan_.n;
+      const auto take = [&](const npu::AccumulatorBlock<float>& block) {
+        HalfPipeline::output(block.pixels, block.channels, block.values, to + block.pixel * plan_.n + block.channel,
+                             plan_.n);
+      };
+      npu::conv_f16(shape_, a + plan_.a_batch[p] * plan_.m * plan_.k, filters, std::ref(take));
     }
-    from_plain(context.view(task_.outputs[0]), c.data());
+    from_plain(context.view(task_.outputs[0]), c);
     return {};
   }
 
  private:
-  static std::vector<uint16_t> plain(const Context& context, int id) {
-    std::vector<uint16_t> values(static_cast<size_t>(context.program.tensor(id).shape.elements()));
-    to_plain(context.view(id), values.data());
+  static const uint16_t* plain(const Context& context, int id, std::vector<uint16_t>& storage) {
+    const View& v = context.view(id);
+    if (is_plain(v)) return reinterpret_cast<const uint16_t*>(v.base);
+    uint16_t* values = reserve(storage, context.program.tensor(id).shape.elements());
+    to_plain(v, values);
     return values;
   }
 
-  npu::HalfFilters pack(const uint16_t* b) const {
-    std::vector<uint16_t> turned(static_cast<size_t>(plan_.k * plan_.n));
-    for (int64_t l = 0; l < plan_.k; ++l) {
-      for (int64_t j = 0; j < plan_.n; ++j) turned[static_cast<size_t>(j * plan_.k + l)] = b[l * plan_.n + j];
-    }
-    return npu::pack_conv_f16(shape_, profile_.fp16_slice, profile_.fp16_group, turned.data());
+  npu::HalfFilters pack(const uint16_t* b) {
+    uint16_t* turned = reserve(turned_, plan_.k * plan_.n);
+    constexpr int64_t kHalf = sizeof(uint16_t);
+    transpose_matrix(b, plan_.n * kHalf, plan_.k, plan_.n, turned, plan_.k * kHalf, kHalf);
+    return npu::pack_conv_f16(shape_, profile_.fp16_slice, profile_.fp16_group, turned);
   }
 
   const NumericsProfile& profile_;
   const model::Task& task_;
   MatMulPlan plan_;
   npu::ConvShape shape_{};
+  std::vector<uint16_t> a_, b_, c_, turned_;  // working memory
 };
 
 }  // namespace

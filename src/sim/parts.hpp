@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "sim/view.hpp"
@@ -37,6 +38,12 @@ void store(const View& v, const Part& part, F&& write) {
   write(row.data(), part.cs);
   scatter(v, part, row.data(), part.cs);
 }
+
+// Views of one elementwise task, the result first; the others are of its extents, or of one pixel. Where the pixels of
+// all rows and images follow each other, they become one row: short rows cost more than what is done with them.
+// by_value: a result depends on neither position nor channel, so that padding lanes may be counted as channels where
+// all have the same and nobody looks at them (fast mode).
+void join_pixels(std::span<View> views, bool by_value);
 
 // Calls body(part) for all of a cube over threads, in parts of at most about `values` values of one row.
 void for_parts(const model::Cube& cube, int64_t values, const std::function<void(const Part&)>& body);

@@ -38,7 +38,7 @@ class Memory {
 
 // Working memory that tasks share one after the other.
 struct Scratch {
-  std::vector<std::byte> slab, window, weights;
+  std::vector<std::byte> slab, window, weights, tensors;
 };
 
 struct Context {

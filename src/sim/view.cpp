@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
@@ -61,6 +62,30 @@ void set_pixels_of_root(View& v, const TensorDesc& t) {
 // Neighbouring channels that lie together, from one that is a multiple of them on.
 int64_t channels_together(const View& v) { return v.plane == v.lanes * v.size ? v.blocks * v.lanes : v.lanes; }
 
+// `count` pieces of `bytes` bytes, so many bytes apart; short pieces as what registers move.
+void copy_pieces(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count,
+                 size_t bytes) {
+  const auto copy = [&](auto size) {
+    for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, size());
+  };
+  switch (bytes) {
+    case 1:
+      return copy(std::integral_constant<size_t, 1>());
+    case 2:
+      return copy(std::integral_constant<size_t, 2>());
+    case 4:
+      return copy(std::integral_constant<size_t, 4>());
+    case 8:
+      return copy(std::integral_constant<size_t, 8>());
+    case 16:
+      return copy(std::integral_constant<size_t, 16>());
+    case 32:
+      return copy(std::integral_constant<size_t, 32>());
+    default:
+      return copy([bytes] { return bytes; });
+  }
+}
+
 template <typename T>
 void gather_as(const View& v, const Part& p, T* to, int64_t stride) {
   const Cube& k = v.cube;
@@ -78,13 +103,8 @@ void gather_as(const View& v, const Part& p, T* to, int64_t stride) {
   for (int64_t c = p.c; c < p.c + p.cs;) {
     const int64_t run = std::min(p.c + p.cs - c, together - c % together);
     const std::byte* from = start + c / v.lanes * v.plane + c % v.lanes * v.size;
-    T* out = to + (c - p.c);
-    if (run == 1) {
-      for (int64_t w = 0; w < p.ws; ++w) std::memcpy(out + w * stride, from + w * step, sizeof(T));
-    } else {
-      for (int64_t w = 0; w < p.ws; ++w)
-        std::memcpy(out + w * stride, from + w * step, static_cast<size_t>(run) * sizeof(T));
-    }
+    auto* out = reinterpret_cast<std::byte*>(to + (c - p.c));
+    copy_pieces(from, step, out, stride * v.size, p.ws, static_cast<size_t>(run) * sizeof(T));
     c += run;
   }
 }
@@ -106,13 +126,8 @@ void scatter_as(const View& v, const Part& p, const T* from, int64_t stride) {
   for (int64_t c = p.c; c < p.c + p.cs;) {
     const int64_t run = std::min(p.c + p.cs - c, together - c % together);
     std::byte* to = start + c / v.lanes * v.plane + c % v.lanes * v.size;
-    const T* in = from + (c - p.c);
-    if (run == 1) {
-      for (int64_t w = 0; w < p.ws; ++w) std::memcpy(to + w * v.pixel, in + w * stride, sizeof(T));
-    } else {
-      for (int64_t w = 0; w < p.ws; ++w)
-        std::memcpy(to + w * v.pixel, in + w * stride, static_cast<size_t>(run) * sizeof(T));
-    }
+    const auto* in = reinterpret_cast<const std::byte*>(from + (c - p.c));
+    copy_pieces(in, stride * v.size, to, v.pixel, p.ws, static_cast<size_t>(run) * sizeof(T));
     c += run;
   }
   if (p.c + p.cs != v.cube.c) return;
