@@ -169,10 +169,12 @@ class Evaluator::Run {
     const Value& value = graph_.value(id);
     const Place& place = schedule_.places[id.index];
     if (place.where == Place::Where::kArena) return MutableTensorView{value.dtype, *value.shape, arena_ + place.offset};
-    OPENRKNN_TRY(Tensor tensor, Tensor::uninitialized(value.dtype, *value.shape));
-    const MutableTensorView to = tensor.mutable_view();
-    hold(id, std::move(tensor));
-    return to;
+    Tensor& kept = frame_.held[id.index];  // of the run before
+    if (!kept.defined() || !kept.unique()) {
+      OPENRKNN_TRY(kept, Tensor::uninitialized(value.dtype, *value.shape));
+    }
+    frame_.views[id.index] = kept.view();
+    return kept.mutable_view();
   }
 
   Status run_inferred(const Node& node) {
@@ -231,7 +233,7 @@ Result<std::unique_ptr<Evaluator::Frame>> Evaluator::take_frame(Prepared& prepar
 
 void Evaluator::give_back(Prepared& prepared, std::unique_ptr<Frame> frame) const {
   for (const ValueId id : prepared.schedule.held) frame->held[id.index] = Tensor();
-  if (runs_ != Runs::kMany || prepared.schedule.arena_bytes > kMostKept) return;
+  if (runs_ != Runs::kMany || prepared.schedule.arena_bytes > kMostKept - prepared.schedule.result_bytes) return;
   const std::lock_guard lock(prepared.mutex);
   prepared.idle = std::move(frame);
 }

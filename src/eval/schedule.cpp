@@ -131,11 +131,18 @@ class Planner {
   Status settle(const Step& step, ValueId id, Room& room) {
     Place& at = place(id);
     if (step.kind == Step::Kind::kView) return {};
-    at.where = step.kind == Step::Kind::kInferred || escapes_[id.index] ? Place::Where::kHeld : Place::Where::kArena;
-    if (at.where == Place::Where::kHeld) return {};
+    at.where = Place::Where::kHeld;
+    if (step.kind == Step::Kind::kInferred) return {};
     const Value& value = graph_.value(id);
     const auto bytes = checked_mul(value.shape->elements(), static_cast<int64_t>(dtype_size(value.dtype)));
     const auto padded = bytes ? checked_add(*bytes, kAlignment) : std::nullopt;
+    const auto results = padded ? checked_add(schedule_.result_bytes, *padded) : std::nullopt;
+    if (escapes_[id.index] && results) {
+      at.where = Place::Where::kResult;
+      schedule_.result_bytes = *results;
+      return {};
+    }
+    at.where = Place::Where::kArena;
     const auto offset = padded ? room.take(*padded / kAlignment * kAlignment) : std::nullopt;
     if (!offset) {
       return Error{ErrorCode::kResource, "cannot run the graph", graph_.source_file,

@@ -1,8 +1,8 @@
 // What a run does with which memory, decided once: the steps, their kernels, and where every value lies.
 //
-// Values of known shape that leave no run lie in one arena, at offsets chosen by their lifetimes. What a run gives away
-// or what has its shape from data is a Tensor of its own ("held"). Results of views (Reshape, ...) are the operand's
-// bytes: operand and result die together.
+// Values of known shape that leave no run lie in one arena, at offsets chosen by their lifetimes. What has its shape
+// from data, and inputs, are Tensors of their own ("held"), and so are results, whose memory serves again when nobody
+// else holds it any more. Results of views (Reshape, ...) are the operand's bytes: operand and result die together.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ struct Step {
 };
 
 struct Place {
-  enum class Where { kNowhere, kConstant, kArena, kHeld };
+  enum class Where { kNowhere, kConstant, kArena, kHeld, kResult };
   Where where = Where::kNowhere;
   int64_t offset = 0;  // in the arena
   ValueId root;        // whose bytes these are: the value itself, or what it is a view of
@@ -36,8 +36,9 @@ struct Place {
 struct Schedule {
   std::vector<Step> steps;
   std::vector<Place> places;  // by value
-  std::vector<ValueId> held;
+  std::vector<ValueId> held;  // values of that place
   int64_t arena_bytes = 0;
+  int64_t result_bytes = 0;
 };
 
 // `slots`: larger than the index of any value. `keeps`: kernels may keep plans and packed weights.

@@ -73,9 +73,8 @@ static void store_columns(const float* rows, int n, float* c, int64_t ldc) {
 }  // namespace
 
 const GemmKernels& gemm_kernels_avx2() {
-  static const GemmKernels table = {kCompiledIsa, kRows,       kWidth,     kVectors,     tile,
-                                    taps,         depth_plane, pixel_tile, channel_tile, copy_line,
-                                    copy_lines,   clamp,       scale,      max_row,      combine};
+  static const GemmKernels table = {kCompiledIsa, kRows,     kWidth,     kVectors, tile,  taps, depth_plane, pixel_tile,
+                                    channel_tile, copy_line, copy_lines, clamp,    scale, sum,  max_row,     combine};
   return table;
 }
 

@@ -150,6 +150,7 @@ const GemmKernels& gemm_kernels_avx512() {
                                     copy_lines_in_vectors,
                                     clamp,
                                     scale,
+                                    sum,
                                     max_row,
                                     combine};
   return table;

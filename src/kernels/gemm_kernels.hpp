@@ -82,6 +82,10 @@ struct GemmKernels {
   // to[i] = from[i] * factor + term in double, each step rounded, and once more to float.
   void (*scale)(int64_t n, const float* from, double factor, double term, float* to);
 
+  // The sum of n floats in double, in 16 lanes: element i to lane i % 16, lanes then added pairwise (i and i + 8, i and
+  // i + 4, ...).
+  double (*sum)(int64_t n, const float* x);
+
   // A row of a pool: to[i] = the largest of lines[r][i * step + t], r < rows and t < taps in this order; the first of
   // equal ones, and NaN never. Lines are read in whole vectors: they extend `step` times to[]'s next multiple of a
   // vector, and taps - 1 more. Steps of 1 or 2.

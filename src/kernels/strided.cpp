@@ -133,15 +133,42 @@ void copy_typed(const void* from, void* to, const std::vector<StridedLoop>& loop
   copy_rows(source, target, loops);
 }
 
+// How often a table repeats every position in turn, 0, 0, 1, 1, ...; 0 for any other.
+int64_t repeats_of(const std::vector<int64_t>& table) {
+  const auto times = std::find_if(table.begin(), table.end(), [](int64_t i) { return i != 0; }) - table.begin();
+  for (size_t i = 0; i < table.size(); ++i) {
+    if (times == 0 || table[i] != static_cast<int64_t>(i) / times) return 0;
+  }
+  return times;
+}
+
+template <typename T>
+void copy_row_by_table(const T* from, T* to, const std::vector<int64_t>& table, int64_t repeats) {
+  const auto width = static_cast<int64_t>(table.size());
+  if (repeats == 2) {
+    for (int64_t i = 0; i < width / 2; ++i) {
+      to[2 * i] = from[i];
+      to[2 * i + 1] = from[i];
+    }
+    if (width % 2 != 0) to[width - 1] = from[width / 2];
+  } else if (repeats > 2) {
+    for (int64_t i = 0; i < width; i += repeats) std::fill_n(to + i, std::min(repeats, width - i), from[i / repeats]);
+  } else {
+    for (int64_t i = 0; i < width; ++i) to[i] = from[table[static_cast<size_t>(i)]];
+  }
+}
+
 template <typename T>
 void copy_tables_typed(const void* from, const Shape& shape, const std::vector<std::vector<int64_t>>& tables,
                        void* to) {
   const auto strides = shape.strides();
   const std::vector<int64_t>& row = tables.back();
   const auto width = static_cast<int64_t>(row.size());
+  const int64_t repeats = repeats_of(row);
   int64_t rows = 1;
   for (size_t i = 0; i + 1 < tables.size(); ++i) rows *= static_cast<int64_t>(tables[i].size());
   parallel_for(rows, grain_for(width * static_cast<int64_t>(sizeof(T))), [&](int64_t begin, int64_t end) {
+    int64_t before = -1;
     for (int64_t r = begin; r < end; ++r) {
       int64_t rest = r;
       int64_t offset = 0;
@@ -150,9 +177,13 @@ void copy_tables_typed(const void* from, const Shape& shape, const std::vector<s
         offset += tables[i][static_cast<size_t>(rest % extent)] * strides[i];
         rest /= extent;
       }
-      const T* source = static_cast<const T*>(from) + offset;
       T* target = static_cast<T*>(to) + r * width;
-      for (int64_t i = 0; i < width; ++i) target[i] = source[row[static_cast<size_t>(i)]];
+      if (offset == before) {
+        std::memcpy(target, target - width, static_cast<size_t>(width) * sizeof(T));
+      } else {
+        copy_row_by_table(static_cast<const T*>(from) + offset, target, row, repeats);
+      }
+      before = offset;
     }
   });
 }

@@ -60,6 +60,10 @@ TEST(Evaluator, NeitherInputsNorEarlierResultsAreOverwritten) {
   EXPECT_EQ(floats_of(x), (F{1, -2, 3, 4, 5, -6}));
   EXPECT_EQ(floats_of(first->at("out")), (F{6, 5, 6, 12, 15, 0}));
   EXPECT_EQ(floats_of(second->at("out")), (F{0, 0, 1, 0, 0, 3}));
+  // Memory of results that nobody holds serves again.
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(floats_of(evaluator->run({{"x", x}})->at("out")), (F{6, 5, 6, 12, 15, 0}));
+  EXPECT_EQ(floats_of(first->at("out")), (F{6, 5, 6, 12, 15, 0}));
+  EXPECT_EQ(floats_of(second->at("out")), (F{0, 0, 1, 0, 0, 3}));
 }
 
 TEST(Evaluator, AnInputAndAnIntermediateMayBeOutputs) {

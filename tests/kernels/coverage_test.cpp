@@ -42,11 +42,11 @@ void expect_covered(const std::string& table, size_t size, std::vector<Member> m
 
 TEST(KernelCoverage, EveryFunctionOfGemm) {
   using T = GemmKernels;
-  expect_covered(
-      "gemm", sizeof(T),
-      {NUMBER(T, isa), NUMBER(T, rows), NUMBER(T, width), NUMBER(T, vectors), FUNCTION(T, tile), FUNCTION(T, taps),
-       FUNCTION(T, depth_plane), FUNCTION(T, pixel_tile), FUNCTION(T, channel_tile), FUNCTION(T, line),
-       FUNCTION(T, lines), FUNCTION(T, clamp), FUNCTION(T, scale), FUNCTION(T, max_row), FUNCTION(T, combine)});
+  expect_covered("gemm", sizeof(T),
+                 {NUMBER(T, isa), NUMBER(T, rows), NUMBER(T, width), NUMBER(T, vectors), FUNCTION(T, tile),
+                  FUNCTION(T, taps), FUNCTION(T, depth_plane), FUNCTION(T, pixel_tile), FUNCTION(T, channel_tile),
+                  FUNCTION(T, line), FUNCTION(T, lines), FUNCTION(T, clamp), FUNCTION(T, scale), FUNCTION(T, sum),
+                  FUNCTION(T, max_row), FUNCTION(T, combine)});
 }
 
 TEST(KernelCoverage, EveryFunctionOfMath) {

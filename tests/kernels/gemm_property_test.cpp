@@ -306,5 +306,20 @@ TEST(GemmKernels, MaxRow) {
   });
 }
 
+const Property kSum({"gemm.sum"}, kUsual);
+TEST(GemmKernels, Sum) {
+  for_cases(kSum, [](Rng& rng, Memory& memory, const GemmKernels& kernels) {
+    const int64_t n = any_extent(rng, 100);
+    const auto x = any_floats(rng, n);
+    double lanes[16] = {};
+    for (int64_t i = 0; i < n; ++i) lanes[i % 16] += double{x[static_cast<size_t>(i)]};
+    for (int half = 8; half > 0; half /= 2) {
+      for (int l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+    }
+    const std::vector<double> want{lanes[0]}, got{kernels.sum(n, memory.copy(rng, x).data())};
+    return same_values(got, want, true);
+  });
+}
+
 }  // namespace
 }  // namespace openrknn

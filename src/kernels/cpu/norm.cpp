@@ -40,7 +40,7 @@ struct Moments {
 
 Moments moments_of(const float* x, int64_t n) {
   const auto count = static_cast<double>(n);
-  const double mean = lane_sum(n, [x](int64_t i) { return static_cast<double>(x[i]); }) / count;
+  const double mean = gemm_kernels().sum(n, x) / count;
   const double squares = lane_sum(n, [x, mean](int64_t i) {
     const double d = static_cast<double>(x[i]) - mean;
     return d * d;

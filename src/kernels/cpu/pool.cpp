@@ -350,8 +350,7 @@ Status global_pool(const KernelArgs& args, const Body& body) {
 
 Status global_average_pool(const KernelArgs& args) {
   return global_pool(args, [](const float* x, int64_t n) {
-    return static_cast<float>(lane_sum(n, [x](int64_t i) { return static_cast<double>(x[i]); }) /
-                              static_cast<double>(n));
+    return static_cast<float>(gemm_kernels().sum(n, x) / static_cast<double>(n));
   });
 }
 

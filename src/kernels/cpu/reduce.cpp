@@ -10,6 +10,8 @@
 #include "kernels/cpu/support_lines.hpp"
 #include "kernels/cpu/support_promote.hpp"
 #include "kernels/cpu/support_sums.hpp"
+#include "kernels/gemm.hpp"
+#include "kernels/gemm_kernels.hpp"
 #include "kernels/math.hpp"
 #include "kernels/reduce_plan.hpp"
 
@@ -37,7 +39,7 @@ double log_sum_exp(const float* x, int64_t n) {
 
 template <Kind K>
 float reduce_floats(const float* x, int64_t n) {
-  const auto sum = [=] { return lane_sum(n, [x](int64_t i) { return value(x[i]); }); };
+  const auto sum = [=] { return gemm_kernels().sum(n, x); };
   const auto squares = [=] { return lane_sum(n, [x](int64_t i) { return value(x[i]) * value(x[i]); }); };
   switch (K) {
     case Kind::kMean:

@@ -34,6 +34,14 @@ void interpolate_line(const float* from, float* to, const ResizeTaps& taps, int6
 void interpolate_row(const float* from, float* to, const ResizeTaps& taps, int64_t r, int64_t inner) {
   const int64_t* index = taps.indices.data() + r * taps.taps;
   const float* weight = taps.weights.data() + r * taps.taps;
+  if (taps.taps == 2 && weight[1] != 0.0F) {
+    const float* first = from + index[0] * inner;
+    const float* second = from + index[1] * inner;
+    const float w0 = weight[0];
+    const float w1 = weight[1];
+    for (int64_t i = 0; i < inner; ++i) to[i] = w0 * first[i] + w1 * second[i];
+    return;
+  }
   for (int64_t k = 0; k < taps.taps; ++k) {
     const float w = weight[k];
     const float* row = from + index[k] * inner;
@@ -80,7 +88,7 @@ Status interpolate(const TensorView& in, const ResizeSettings& settings, const R
     shape.set(axis, a.out);
     Tensor next;
     if (axis < last) {
-      OPENRKNN_TRY(next, Tensor::make(DType::kFloat32, shape));
+      OPENRKNN_TRY(next, Tensor::uninitialized(DType::kFloat32, shape));
     }
     float* to = axis < last ? next.mutable_as<float>().data() : out;
     interpolate_axis(from, to, outer, a, inner, interpolation_taps(settings, a));

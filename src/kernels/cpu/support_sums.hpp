@@ -1,5 +1,6 @@
 // Sums over contiguous floats in double. The order is fixed: 16 lanes, element i to lane i % 16, lanes then added
-// pairwise (i and i + 8, i and i + 4, ...); vector code of any width does the same.
+// pairwise (i and i + 8, i and i + 4, ...); vector code of any width does the same. Sums of the floats themselves are
+// GemmKernels::sum, in the same order.
 #pragma once
 
 #include <cstdint>
