@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/checked.hpp"
 #include "kernels/isa.hpp"
 #include "kernels/npu/arithmetic.hpp"
+#include "kernels/npu/kept.hpp"
 #include "kernels/npu/rows.hpp"
 
 namespace openrknn::npu {
@@ -568,11 +570,36 @@ static std::vector<int64_t> tap_offsets(const PoolShape& s) {
   return offsets;
 }
 
+namespace {
+
+// Whether it is cheaper to take the largest of each column first: whole rows fill vectors, channels of a pixel may not.
+bool columns_first(const PoolShape& s) {
+  constexpr int64_t kVector = 64;
+  const int64_t pieces = s.channels / kVector + s.channels % kVector / 16 + (s.channels % 16 + 7) / 8;
+  const int64_t apart = s.kernel_h * s.kernel_w * pieces;
+  return s.stride_w * s.kernel_h * ceil_div(s.in_stride, kVector) + s.kernel_w * pieces < apart;
+}
+
+}  // namespace
+
 void max_pool_s8(const PoolShape& s, const int8_t* input, int8_t* output) {
   const std::vector<int64_t> offsets = tap_offsets(s);
+  const bool columns = columns_first(s);
+  const int64_t row = ((s.out_w - 1) * s.stride_w + s.kernel_w - 1) * s.in_stride + s.channels;
+  std::vector<int64_t> down(static_cast<size_t>(s.kernel_h));
+  for (size_t i = 0; i < down.size(); ++i) down[i] = static_cast<int64_t>(i) * s.in_w * s.in_stride;
+  Kept<int8_t> largest(static_cast<size_t>(columns ? row : 0));
   for (int64_t y = 0; y < s.out_h; ++y) {
-    rows().max_s8(s.out_w, s.channels, s.kernel_h * s.kernel_w, offsets.data(), window_pixel(s, input, y, 0, 0, 0),
-                  s.stride_w * s.in_stride, output + y * s.out_w * s.out_stride, s.out_stride);
+    const int8_t* from = window_pixel(s, input, y, 0, 0, 0);
+    int8_t* to = output + y * s.out_w * s.out_stride;
+    if (columns) {
+      rows().max_s8(1, row, s.kernel_h, down.data(), from, 0, largest.data(), 0);
+      rows().max_s8(s.out_w, s.channels, s.kernel_w, offsets.data(), largest.data(), s.stride_w * s.in_stride, to,
+                    s.out_stride);
+    } else {
+      rows().max_s8(s.out_w, s.channels, s.kernel_h * s.kernel_w, offsets.data(), from, s.stride_w * s.in_stride, to,
+                    s.out_stride);
+    }
   }
 }
 
