@@ -133,22 +133,24 @@ inline void shared_windows(const DepthwiseRow& row, const uint16_t* x, const flo
   }
 }
 
+// P windows at a time, the last ones with some that were computed before; false: there are fewer.
+template <int K, int S, int P>
+bool shared_runs(const DepthwiseRow& row, const uint16_t* x, const float* w, float* y) {
+  if (row.pixels < P) return false;
+  for (int64_t first = 0; first < row.pixels; first += P) {
+    const int64_t p = first + P <= row.pixels ? first : row.pixels - P;
+    for (int64_t c = 0; c < row.channels; c += kRowLanes)
+      shared_windows<K, S, P>(row, x + p * row.pixel_step + c, w + c, p, c, y);
+  }
+  return true;
+}
+
 template <int K, int S>
 void shared_row(const DepthwiseRow& row, const uint16_t* x, const float* w, float* y) {
 #if defined(__AVX512F__)
-  constexpr int kPixels = 8;
-#else
-  constexpr int kPixels = 4;
+  if (shared_runs<K, S, 8>(row, x, w, y)) return;
 #endif
-  int64_t p = 0;
-  for (; p + kPixels <= row.pixels; p += kPixels) {
-    for (int64_t c = 0; c < row.channels; c += kRowLanes)
-      shared_windows<K, S, kPixels>(row, x + p * row.pixel_step + c, w + c, p, c, y);
-  }
-  for (; p < row.pixels; ++p) {
-    for (int64_t c = 0; c < row.channels; c += kRowLanes)
-      shared_windows<K, S, 1>(row, x + p * row.pixel_step + c, w + c, p, c, y);
-  }
+  if (!shared_runs<K, S, 4>(row, x, w, y)) shared_runs<K, S, 1>(row, x, w, y);
 }
 
 void depthwise_halves_row(const DepthwiseRow& row, const uint16_t* x, const float* w, float* y) {
