@@ -23,7 +23,10 @@ namespace {
 
 using model::Convolution;
 
-constexpr int64_t kBlockBytes = 1 << 20;              // input of a block of rows
+constexpr int64_t kBlockBytes = 1 << 20;  // input of a block of rows
+// Halves become doubles, which are to stay in the second cache; filters are brought to floats once a block, which wants
+// some results.
+constexpr int64_t kHalfBlockBytes = 1 << 17, kHalfBlockPixels = 1024;
 constexpr size_t kMostKeptWeights = size_t{4} << 20;  // bytes of unpacked weights that wait for the next task's
 
 using Pair = std::array<int64_t, 2>;  // of rows and columns
@@ -455,7 +458,9 @@ View images_as_row(View v) {
 void ConvRunner::run_images(const Context& context, const View& x, const View& y, const View* residual,
                             const Constants& k) const {
   const int64_t row_bytes = k.windows.stride[0] * x.cube.w * x.pixel;
-  const int64_t rows = std::clamp<int64_t>(kBlockBytes / row_bytes, 1, y.cube.h);
+  int64_t most = kBlockBytes / row_bytes;
+  if (!integer_ && !depthwise()) most = std::max(kHalfBlockBytes / row_bytes, ceil_div(kHalfBlockPixels, y.cube.w));
+  const int64_t rows = std::clamp<int64_t>(most, 1, y.cube.h);
   for (int64_t n = 0; n < y.cube.n; ++n) {
     const Source source{&x, n, 0, 0, x.cube.h, x.cube.w};
     for (int64_t h = 0; h < y.cube.h; h += rows)

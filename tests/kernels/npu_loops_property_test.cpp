@@ -254,6 +254,7 @@ const Property kHalfSlab({"conv.half_slab", "conv.half_stats"}, kUsual);
 TEST(NpuLoopFunctions, HalfSlab) {
   for_cases(kHalfSlab, [](Rng& rng, Memory& memory, const ConvKernels& k) {
     const int64_t pixels = pick(rng, 0, 5), step = std::max<int64_t>(1, any_extent(rng, 100));
+    const int64_t channels = one_in(rng, 2) ? step : pick(rng, 1, one_in(rng, 2) ? std::min<int64_t>(8, step) : step);
     std::vector<HalfGroup> groups;
     for (int64_t i = pick(rng, 0, 4); i > 0; --i) {
       const int64_t first = pick(rng, 0, step - 1);
@@ -270,7 +271,8 @@ TEST(NpuLoopFunctions, HalfSlab) {
                                    : 0x8000);
     }
     std::vector<double> want;
-    for (const uint16_t h : x) want.push_back(half_value(h));
+    for (int64_t i = 0; i < pixels * channels; ++i)
+      want.push_back(half_value(x[at(i / channels * step + i % channels)]));
     std::vector<uint8_t> spans;
     std::vector<int8_t> tops;
     for (int64_t p = 0; p < pixels; ++p) {
@@ -280,9 +282,9 @@ TEST(NpuLoopFunctions, HalfSlab) {
         tops.push_back(stats.top);
       }
     }
-    const auto values = memory.take<double>(rng, pixels * step);
+    const auto values = memory.take<double>(rng, pixels * channels);
     const auto stats = memory.take<HalfStats>(rng, static_cast<int64_t>(spans.size()));
-    k.half_slab(pixels, step, groups.data(), static_cast<int64_t>(groups.size()), memory.copy(rng, x).data(),
+    k.half_slab(pixels, step, channels, groups.data(), static_cast<int64_t>(groups.size()), memory.copy(rng, x).data(),
                 values.data(), stats.data());
     std::vector<uint8_t> got_spans;
     std::vector<int8_t> got_tops;

@@ -41,17 +41,19 @@ struct HalfStep {
   int64_t x;          // elements from a window to its first channel
   int64_t chunk;      // index of these channels among all groups of a pixel
   int64_t tap_pixel;  // pixels from a window to the tap
+  int64_t first;      // channel
   int64_t n;
   int64_t w;  // elements from a filter's start to its first weight
 };
 
 // A run of output pixels times `half_channels` output channels.
 struct HalfBlock {
-  const double* input;           // the slab, as doubles
-  const uint16_t* input_bits;    // the slab itself, same offsets
+  const double* input;           // the slab's real channels, as doubles
+  const uint16_t* input_bits;    // the slab itself
+  int64_t bits_step;             // elements of it from pixel to pixel
   const HalfStats* input_stats;  // [slab pixel][chunks]; nullptr: every sum is known to be exact
   int64_t chunks;
-  const int64_t* pixel_offset;  // elements from the slab's start to each window
+  const int64_t* pixel_offset;  // elements from the input's start to each window
   const int64_t* pixel_index;   // the same in pixels
   int64_t pixels;
   const HalfStep* steps;
@@ -136,8 +138,9 @@ struct ConvKernels {
   void (*half)(const HalfBlock&);
   // Of n neighbouring halves.
   HalfStats (*half_stats)(int64_t n, const uint16_t* x);
-  void (*half_slab)(int64_t pixels, int64_t step, const HalfGroup* groups, int64_t count, const uint16_t* x,
-                    double* values, HalfStats* stats);
+  // values [pixel][channels] = the first channels of `pixels` rows of `step` halves; stats [pixel][group].
+  void (*half_slab)(int64_t pixels, int64_t step, int64_t channels, const HalfGroup* groups, int64_t count,
+                    const uint16_t* x, double* values, HalfStats* stats);
   void (*depthwise_f16)(const DepthwiseRow&, const float* x, const float* w, float* y);
   // The same of halves, windows that share columns only; x and w must be readable up to a multiple of row_lanes
   // channels. nullptr: not here.

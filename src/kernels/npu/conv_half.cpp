@@ -37,8 +37,8 @@ std::vector<HalfStep> steps_of(const ConvShape& s, int64_t slice, const std::vec
     while (end < chunks.size() && chunks[end].first / slice == chunks[begin].first / slice) ++end;
     for (size_t tap = 0; tap < taps.size(); ++tap) {
       for (size_t k = begin; k < end; ++k) {
-        steps.push_back({taps[tap] * s.channels + chunks[k].first, static_cast<int64_t>(k), taps[tap], chunks[k].n,
-                         static_cast<int64_t>(tap) * s.in_channels + chunks[k].first});
+        steps.push_back({taps[tap] * s.in_channels + chunks[k].first, static_cast<int64_t>(k), taps[tap],
+                         chunks[k].first, chunks[k].n, static_cast<int64_t>(tap) * s.in_channels + chunks[k].first});
       }
     }
     begin = end;
@@ -46,6 +46,7 @@ std::vector<HalfStep> steps_of(const ConvShape& s, int64_t slice, const std::vec
   return steps;
 }
 
+// Real channels alone, as doubles.
 struct WideSlab {
   WideSlab(size_t count, size_t groups, bool all_exact)
       : values(count), stats(all_exact ? 0 : groups), exact(all_exact) {}
@@ -74,8 +75,8 @@ void widen_slab(const ConvShape& s, const ConvKernels& kernels, const std::vecto
   const auto count = static_cast<int64_t>(slab.exact ? 0 : chunks.size());
   parallel_for(s.in_h, std::max<int64_t>(1, 8192 / (s.in_w * s.channels)), [&](int64_t first, int64_t last) {
     const int64_t pixel = first * s.in_w;
-    kernels.half_slab((last - first) * s.in_w, s.channels, chunks.data(), count, input + pixel * s.channels,
-                      slab.values.data() + pixel * s.channels,
+    kernels.half_slab((last - first) * s.in_w, s.channels, s.in_channels, chunks.data(), count,
+                      input + pixel * s.channels, slab.values.data() + pixel * s.in_channels,
                       slab.exact ? nullptr : slab.stats.data() + pixel * count);
   });
 }
@@ -109,10 +110,10 @@ class HalfRun {
         kernels_(*filters.kernels),
         chunks_(chunks_of(s.in_channels, filters.slice, filters.group)),
         steps_(steps_of(s, filters.slice, chunks_)),
-        slab_(static_cast<size_t>(s.in_h * s.in_w * s.channels), static_cast<size_t>(s.in_h * s.in_w) * chunks_.size(),
-              all_exact(s, kernels_, filters.most_span, input)),
+        slab_(static_cast<size_t>(s.in_h * s.in_w * s.in_channels),
+              static_cast<size_t>(s.in_h * s.in_w) * chunks_.size(), all_exact(s, kernels_, filters.most_span, input)),
         windows_(window_pixels(s)),
-        offsets_(scaled(windows_, s.channels)),
+        offsets_(scaled(windows_, s.in_channels)),
         filter_(s.kernel_h * s.kernel_w * s.in_channels) {
     widen_slab(s, kernels_, chunks_, input, slab_);
   }
@@ -132,6 +133,7 @@ class HalfRun {
     HalfBlock block{};
     block.input = slab_.values.data();
     block.input_bits = input_;
+    block.bits_step = s_.channels;
     block.input_stats = slab_.exact ? nullptr : slab_.stats.data();
     block.chunks = static_cast<int64_t>(chunks_.size());
     block.steps = steps_.data();

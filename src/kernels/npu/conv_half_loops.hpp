@@ -70,7 +70,8 @@ inline double exp2_int(int e) {
     const auto low = static_cast<float>(sums[c] - error), high = static_cast<float>(sums[c] + error);
     float part = low;
     if (special || low != high) {
-      part = b.exact(b.input_bits + b.pixel_offset[pixel] + step.x, b.weight_bits + c * b.filter_size + step.w, step.n);
+      const uint16_t* bits = b.input_bits + (b.pixel_index[pixel] + step.tap_pixel) * b.bits_step + step.first;
+      part = b.exact(bits, b.weight_bits + c * b.filter_size + step.w, step.n);
     }
     accumulators[c] += part;
   }

@@ -59,11 +59,8 @@ inline HalfRange range_of(const uint16_t* x, int64_t n) {
 
 HalfStats half_stats(int64_t n, const uint16_t* x) { return stats_of(range_of(x, n)); }
 
-// values[i] = x[i] for `pixels` rows of `step` halves; stats [pixel][group].
-void half_slab(int64_t pixels, int64_t step, const HalfGroup* groups, int64_t count, const uint16_t* x, double* values,
-               HalfStats* stats) {
+void widen_run(int64_t n, const uint16_t* x, double* values) {
   int64_t i = 0;
-  const int64_t n = pixels * step;
 #if defined(__AVX512F__)
   for (; i + 8 <= n; i += 8) {
     const __m256 floats = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i)));
@@ -76,7 +73,31 @@ void half_slab(int64_t pixels, int64_t step, const HalfGroup* groups, int64_t co
   }
 #endif
   for (; i < n; ++i) values[i] = static_cast<double>(half_to_float_scalar(x[i]));
-  for (int64_t pixel = 0; pixel < pixels; ++pixel, x += step) {
+}
+
+#if defined(__AVX512BW__)
+// At most 8 channels of each pixel.
+void widen_few(int64_t pixels, int64_t step, int64_t channels, const uint16_t* x, double* values) {
+  const auto lanes = static_cast<__mmask8>((1 << channels) - 1);
+  for (; pixels > 0; --pixels, x += step, values += channels) {
+    const __m256 floats = _mm256_cvtph_ps(_mm_maskz_loadu_epi16(lanes, x));
+    _mm512_mask_storeu_pd(values, lanes, _mm512_cvtps_pd(floats));
+  }
+}
+#endif
+
+void half_slab(int64_t pixels, int64_t step, int64_t channels, const HalfGroup* groups, int64_t count,
+               const uint16_t* x, double* values, HalfStats* stats) {
+  if (channels == step) {
+    widen_run(pixels * step, x, values);
+#if defined(__AVX512BW__)
+  } else if (channels <= 8) {
+    widen_few(pixels, step, channels, x, values);
+#endif
+  } else {
+    for (int64_t pixel = 0; pixel < pixels; ++pixel) widen_run(channels, x + pixel * step, values + pixel * channels);
+  }
+  for (int64_t pixel = 0; pixel < pixels && count > 0; ++pixel, x += step) {
     for (int64_t k = 0; k < count; ++k) *stats++ = stats_of(range_of(x + groups[k].first, groups[k].n));
   }
 }
