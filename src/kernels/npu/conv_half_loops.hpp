@@ -77,17 +77,19 @@ inline double exp2_int(int e) {
   }
 }
 
-// The first `n` lanes, at most all: sums, or the results of channels from c on.
-inline void put(const HalfOutput* finish, Floats v, int64_t pixel, int64_t c, int64_t n, float* to) {
-  if (finish != nullptr) {
-    if (n > 0) finish_lanes<kHalfLanes>(*finish, v, c, n, finish->y + pixel * finish->y_stride + c);
-    return;
-  }
-  const Floats totals = one_nan(v);
-  if (n >= kHalfLanes) {
-    *reinterpret_cast<UnalignedFloats*>(to) = totals;
-  } else if (n > 0) {
-    memcpy(to, &totals, static_cast<size_t>(n) * sizeof(float));
+// The accumulators of `pixels` pixels from one on, rows of `step` floats, as sums or results. Not part of the tiles,
+// whose code would no longer fit the processor's caches of instructions. Vectors may be read behind the last row.
+[[gnu::noinline]] void put_tile(const HalfBlock& b, int64_t pixel, int64_t pixels, const float* totals, int64_t step) {
+  for (int64_t p = pixel; p < pixel + pixels; ++p, totals += step) {
+    for (int64_t c = 0; c < b.out_channels; c += kRowLanes) {
+      const Row total = *reinterpret_cast<const Row*>(totals + c);
+      const int64_t n = b.out_channels - c;
+      if (b.finish != nullptr) {
+        finish_lanes<kRowLanes>(*b.finish, total, c, n, b.finish->y + p * b.finish->y_stride + c);
+      } else {
+        put_lanes(one_nan(total), n, b.output + p * b.out_stride + c);
+      }
+    }
   }
 }
 
@@ -157,16 +159,9 @@ void half_tile(const HalfBlock& b, int64_t pixel) {
       }
     }
   }
-#pragma GCC unroll 24
-  for (int p = 0; p < P; ++p) {
-    if (p >= left) break;
-    float* output = b.output + (pixel + p) * b.out_stride;
-#pragma GCC unroll 4
-    for (int k = 0; k < V; ++k) {
-      const int64_t c = int64_t{k} * kHalfLanes;
-      put(b.finish, accumulators[p][k], pixel + p, c, b.out_channels - c, output + c);
-    }
-  }
+  alignas(64) float totals[P * V * kHalfLanes + kRowLanes];
+  memcpy(totals, accumulators, sizeof accumulators);
+  put_tile(b, pixel, left < P ? left : P, totals, int64_t{V} * kHalfLanes);
 }
 
 template <bool kChecked, int V, int P>

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <stdint.h>
-#include <string.h>
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
@@ -15,15 +14,6 @@
 
 namespace openrknn::npu {
 namespace {
-
-#if defined(__AVX512F__)
-constexpr int kRowLanes = 16;
-#elif defined(__AVX2__)
-constexpr int kRowLanes = 8;
-#else
-constexpr int kRowLanes = 4;
-#endif
-typedef float Row __attribute__((vector_size(kRowLanes * 4), aligned(4)));
 
 // P pixels of V vectors of channels, at x, w and y. Vectors reach beyond the channels: what they write there is either
 // written again by the next pixel or lies behind the block.
@@ -123,13 +113,7 @@ inline void shared_windows(const DepthwiseRow& row, const uint16_t* x, const flo
       finish_lanes<kRowLanes>(o, sum[p], c, n, o.y + (pixel + p) * o.y_stride + c);
       continue;
     }
-    const Row total = one_nan(sum[p]);
-    float* to = y + (pixel + p) * row.channels + c;
-    if (n >= kRowLanes) {
-      *reinterpret_cast<Row*>(to) = total;
-    } else {
-      memcpy(to, &total, static_cast<size_t>(n) * sizeof(float));
-    }
+    put_lanes(one_nan(sum[p]), n, y + (pixel + p) * row.channels + c);
   }
 }
 

@@ -14,6 +14,15 @@
 namespace openrknn::npu {
 namespace {
 
+#if defined(__AVX512F__)
+constexpr int kRowLanes = 16;
+#elif defined(__AVX2__)
+constexpr int kRowLanes = 8;
+#else
+constexpr int kRowLanes = 4;
+#endif
+typedef float Row __attribute__((vector_size(kRowLanes * 4), aligned(4)));
+
 // One NaN stands for all of them. Vectors of float of any length.
 template <typename Vector>
 inline Vector one_nan(Vector v) {
@@ -21,6 +30,15 @@ inline Vector one_nan(Vector v) {
   using Bits = decltype(number);
   constexpr int32_t kNan = 0x7FC00000;
   return reinterpret_cast<Vector>((reinterpret_cast<Bits>(v) & number) | (~number & (Bits{} + kNan)));
+}
+
+// The first `n` lanes, at most all.
+inline void put_lanes(Row v, int64_t n, float* to) {
+  if (n >= kRowLanes) {
+    *reinterpret_cast<Row*>(to) = v;
+  } else {
+    memcpy(to, &v, static_cast<size_t>(n) * sizeof(float));
+  }
 }
 
 inline uint16_t finish_value(const HalfOutput& o, float v, int64_t c) {
