@@ -55,15 +55,12 @@ struct WideSlab {
   bool exact;
 };
 
-// With small groups the stats of each would cost as much as its sums; those of a row, which hold for all groups in it,
-// often do.
+// The stats of whole rows hold for all groups in them, and often suffice; the first that do not end the search.
 bool all_exact(const ConvShape& s, const ConvKernels& kernels, int most_span, const uint16_t* input) {
-  constexpr int64_t kFewChannels = 16;
-  if (s.in_channels > kFewChannels) return false;
   const int64_t row = s.in_w * s.channels;
   std::atomic<bool> exact{true};
   parallel_for(s.in_h, std::max<int64_t>(1, 65536 / row), [&](int64_t first, int64_t last) {
-    for (int64_t y = first; y < last; ++y) {
+    for (int64_t y = first; y < last && exact; ++y) {
       if (kernels.half_stats(row, input + y * row).span > most_span) exact = false;
     }
   });
