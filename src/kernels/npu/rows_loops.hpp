@@ -286,7 +286,7 @@ void max_row(int64_t pixels, int64_t n, int64_t taps, const int64_t* offsets, co
 // Halves compare as integers once the magnitudes of negative ones are turned around; zeros are made equal, and NaN is
 // below everything.
 template <int kHalves>
-inline void max_half_piece(int64_t taps, const int64_t* offsets, const uint16_t* x, uint16_t* y) {
+void max_any_halves(int64_t taps, const int64_t* offsets, const uint16_t* x, uint16_t* y) {
   typedef int16_t Halves __attribute__((vector_size(kHalves * 2)));
   constexpr int16_t kMagnitude = 0x7FFF, kInfinity = 0x7C00;
   constexpr auto kMinusInfinity = static_cast<int16_t>(0xFC00);
@@ -305,13 +305,44 @@ inline void max_half_piece(int64_t taps, const int64_t* offsets, const uint16_t*
   memcpy(y, &best, sizeof best);
 }
 
+template <int kHalves, typename Halves>
+inline bool is_zero(const Halves& v) {
+  constexpr int kWords = kHalves * 2 / 8;
+  uint64_t words[kWords], all = 0;
+  memcpy(words, &v, sizeof words);
+  for (int i = 0; i < kWords; ++i) all |= words[i];
+  return all == 0;
+}
+
+// The same where no positive NaN is among them, and no negative number where the largest is zero: integers decide.
+template <int kHalves>
+inline void max_half_piece(int64_t taps, const int64_t* offsets, const uint16_t* x, uint16_t* y) {
+  typedef int16_t Halves __attribute__((vector_size(kHalves * 2)));
+  constexpr int16_t kMagnitude = 0x7FFF, kInfinity = 0x7C00;
+  constexpr auto kMinusInfinity = static_cast<int16_t>(0xFC00);
+  Halves order = Halves{} + static_cast<int16_t>(kMinusInfinity ^ kMagnitude), any = Halves{};
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    Halves h;
+    memcpy(&h, x + offsets[tap], sizeof h);
+    const Halves key = h ^ ((h >> 15) & kMagnitude);
+    order = key > order ? key : order;
+    any |= h;
+  }
+  const Halves doubtful = (order > kInfinity) | ((order == 0) & (any >> 15));
+  const Halves best = order ^ ((order >> 15) & kMagnitude);
+  memcpy(y, &best, sizeof best);
+  if (is_zero<kHalves>(doubtful)) return;
+  max_any_halves<kHalves>(taps, offsets, x, y);
+}
+
 void max_half_row(int64_t pixels, int64_t n, int64_t taps, const int64_t* offsets, const uint16_t* x, int64_t x_step,
                   uint16_t* y, int64_t y_step) {
   for (int64_t p = 0; p < pixels; ++p, x += x_step, y += y_step) {
     int64_t c = 0;
     for (; c + 32 <= n; c += 32) max_half_piece<32>(taps, offsets, x + c, y + c);
+    for (; c + 16 <= n; c += 16) max_half_piece<16>(taps, offsets, x + c, y + c);
     for (; c + 8 <= n; c += 8) max_half_piece<8>(taps, offsets, x + c, y + c);
-    for (; c < n; ++c) max_half_piece<1>(taps, offsets, x + c, y + c);
+    for (; c < n; ++c) max_any_halves<1>(taps, offsets, x + c, y + c);
   }
 }
 
