@@ -1,6 +1,7 @@
 #include "eval/fusion.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,16 @@ class Fuser {
         if (id.valid()) made_at_[id.index] = step + 1;
       }
     }
+  }
+
+  // A Pad with zeros that the one convolution behind it does itself; that is executed instead.
+  bool left_to_convolution(size_t step) const {
+    const Node& pad = graph_.node(order_[step]);
+    if (pad.op != "Pad" || pad.outputs.size() != 1 || !pad.outputs[0].valid()) return false;
+    const Value& value = graph_.value(pad.outputs[0]);
+    if (value.users.size() != 1 || graph_.is_output(pad.outputs[0]) || value.users[0].slot != 0) return false;
+    const Node& conv = graph_.node(value.users[0].node);
+    return conv.op == "Conv" && padded(conv, pad).has_value();
   }
 
   // The node of a step with what can be taken in; no stages and the node itself: nothing.
@@ -65,6 +76,13 @@ class Fuser {
     if (conv.inputs.size() > kFirstOfStages || conv.outputs.size() != 1 || !is_float32(conv.outputs[0])) return unit;
     auto made = std::make_shared<Node>(conv);
     std::vector<std::string> names;
+    const size_t operand_made = made_at_[conv.inputs[0].index];
+    if (operand_made > 0 && left_to_convolution(operand_made - 1)) {
+      const Node& pad = graph_.node(order_[operand_made - 1]);
+      made->attributes.set("pads", Attribute(*padded(conv, pad)));
+      made->inputs[0] = pad.inputs[0];
+      unit.node = made;
+    }
     const bool simple = conv.inputs.size() <= kResidual && !conv.attributes.has("activation") && conv.op == "Conv";
     while (const Node* next = simple ? only_reader(made->outputs[0]) : nullptr) {
       const bool done = made->attributes.has("activation");
@@ -110,6 +128,36 @@ class Fuser {
     for (size_t i = 1; i < group.steps.size(); ++i) take(group.steps[i], names);
     if (!names.empty()) made->attributes.set("stages", Attribute(std::move(names)));
     return Unit{std::move(made), cpu::run_stages, std::move(group.stages)};
+  }
+
+  // The convolution's pads with those of a Pad in front of it.
+  std::optional<std::vector<int64_t>> padded(const Node& conv, const Node& pad) const {
+    if (pad.inputs.size() < 2 || pad.inputs.size() > 3 || !is_float32(pad.inputs[0]) || !is_float32(pad.outputs[0]))
+      return std::nullopt;
+    const Tensor* amounts = graph_.constant(pad.inputs[1]);
+    const bool filled = pad.inputs.size() == 3 && pad.inputs[2].valid();
+    const Tensor* filling = filled ? graph_.constant(pad.inputs[2]) : nullptr;
+    if (amounts == nullptr || pad.attributes.string_or("mode", "constant") != "constant") return std::nullopt;
+    if (filled && (filling == nullptr || filling->elements() != 1)) return std::nullopt;
+    const double value = filled ? to_doubles(filling->view())[0] : 0.0;
+    if (value != 0.0 || std::signbit(value)) return std::nullopt;
+    const std::vector<int64_t> by_axis = to_ints(amounts->view());
+    const auto rank = static_cast<size_t>(graph_.value(pad.inputs[0]).shape->rank());
+    std::vector<int64_t> pads = conv.attributes.ints_or("pads", {});
+    if (rank < 3 || by_axis.size() != 2 * rank || conv.attributes.string_or("auto_pad", "NOTSET") != "NOTSET")
+      return std::nullopt;
+    if (pads.empty()) pads.resize(2 * (rank - 2), 0);
+    if (pads.size() != 2 * (rank - 2)) return std::nullopt;
+    constexpr int64_t kMost = 255;
+    for (size_t i = 0; i < by_axis.size(); ++i) {
+      const size_t axis = i % rank;
+      if (by_axis[i] < 0 || by_axis[i] > (axis < 2 ? 0 : kMost)) return std::nullopt;
+      if (axis < 2) continue;
+      int64_t& own = pads[i / rank * (rank - 2) + axis - 2];
+      if (own > kMost) return std::nullopt;
+      own += by_axis[i];
+    }
+    return pads;
   }
 
   void take(size_t step, std::vector<std::string>& names) {
@@ -330,7 +378,7 @@ std::vector<Unit> fused_units(const Graph& graph, const std::vector<NodeId>& ord
   Fuser fuser(graph, order, slots);
   std::vector<Unit> units;
   for (size_t step = 0; step < order.size(); ++step) {
-    if (!fuser.taken(step)) units.push_back(fuser.unit(step));
+    if (!fuser.taken(step) && !fuser.left_to_convolution(step)) units.push_back(fuser.unit(step));
   }
   return units;
 }

@@ -21,7 +21,8 @@ struct Unit {
 std::vector<Unit> plain_units(const Graph& graph, const std::vector<NodeId>& order);
 
 // The nodes of `order`, with convolutions doing what follows them element by element (a residual addition, activations,
-// arithmetic with constants or tensors that are there already), and elementwise nodes in a row done together. Every
+// arithmetic with constants or tensors that are there already) and zero padding in front of them, and elementwise nodes
+// in a row done together. Every
 // result that is left is the same to the bit. A unit's node has the first one's name and operator, and the operators
 // that it took in as attribute "stages". `slots`: larger than the index of any value.
 std::vector<Unit> fused_units(const Graph& graph, const std::vector<NodeId>& order, size_t slots);

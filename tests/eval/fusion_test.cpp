@@ -145,6 +145,23 @@ TEST(Fusion, StagesFollowEveryKindOfConvolution) {
   }
 }
 
+TEST(Fusion, PadsInFrontOfConvolutions) {
+  const Graph graph = graph_of(std::string(kHead) + R"(
+  const %pads: int64[8] = {0, 0, 0, 1, 0, 0, 2, 1}
+  const %more: int64[8] = {0, 0, 0, 1, 0, 0, 1, 0}
+  %p = Pad(%x, %pads)
+  %c = Conv(%p, %w, %b) {pads = [1, 0, 0, 2], strides = [2, 2]}
+  %q = Pad(%c, %more)
+  %d = Conv(%q, %v)
+  %r = Pad(%c, %pads, %low)
+  %e = Conv(%r, %v)
+  output %d
+  output %e
+)");
+  EXPECT_EQ(operators(graph), (std::vector<std::string>{"Conv", "Conv", "Pad", "Conv"}));
+  expect_equal_runs(graph);
+}
+
 TEST(Fusion, TakesElementwiseNodesTogether) {
   const Graph graph = graph_of(R"(
   input %x: float32[2,3,50,8]
