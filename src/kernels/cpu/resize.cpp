@@ -10,24 +10,50 @@
 namespace openrknn::cpu {
 namespace {
 
-// Taps are added in their order; those behind the first that weigh nothing are left out.
-void interpolate_line(const float* from, float* to, const ResizeTaps& taps, int64_t count) {
-  const int64_t* index = taps.indices.data();
-  const float* weight = taps.weights.data();
+// Results [first, end). Taps are added in their order; those behind the first that weigh nothing are left out.
+void interpolate_line(const float* from, float* to, const ResizeTaps& taps, int64_t first, int64_t end) {
+  const int64_t* index = taps.indices.data() + first * taps.taps;
+  const float* weight = taps.weights.data() + first * taps.taps;
   if (taps.taps == 2) {
-    for (int64_t i = 0; i < count; ++i, index += 2, weight += 2) {
-      const float first = weight[0] * from[index[0]];
-      to[i] = weight[1] != 0.0F ? first + weight[1] * from[index[1]] : first;
+    for (int64_t i = first; i < end; ++i, index += 2, weight += 2) {
+      const float sum = weight[0] * from[index[0]];
+      to[i] = weight[1] != 0.0F ? sum + weight[1] * from[index[1]] : sum;
     }
     return;
   }
-  for (int64_t i = 0; i < count; ++i, index += taps.taps, weight += taps.taps) {
+  for (int64_t i = first; i < end; ++i, index += taps.taps, weight += taps.taps) {
     float sum = weight[0] * from[index[0]];
     for (int64_t k = 1; k < taps.taps; ++k) {
       if (weight[k] != 0.0F) sum += weight[k] * from[index[k]];
     }
     to[i] = sum;
   }
+}
+
+// Linear interpolation to twice the extent: between two input positions lie two results, everywhere with the weights of
+// results 1 and 2.
+bool doubles(const ResizeTaps& taps, const ResizeAxis& axis) {
+  if (taps.taps != 2 || axis.in < 2 || axis.out != 2 * axis.in) return false;
+  const auto at = [](int64_t i) { return static_cast<size_t>(i); };
+  for (int64_t x = 1; x + 1 < axis.out; ++x) {
+    const int64_t like = 2 - x % 2;
+    const bool expected = taps.indices[at(2 * x)] == (x - 1) / 2 && taps.indices[at(2 * x + 1)] == (x + 1) / 2;
+    if (!expected || taps.weights[at(2 * x)] != taps.weights[at(2 * like)] || taps.weights[at(2 * x + 1)] == 0.0F ||
+        taps.weights[at(2 * x + 1)] != taps.weights[at(2 * like + 1)])
+      return false;
+  }
+  return true;
+}
+
+void interpolate_doubled_line(const float* from, float* to, const ResizeTaps& taps, const ResizeAxis& axis) {
+  const float a0 = taps.weights[2], a1 = taps.weights[3], b0 = taps.weights[4], b1 = taps.weights[5];
+  interpolate_line(from, to, taps, 0, 1);
+  float* pairs = to + 1;
+  for (int64_t i = 0; i + 1 < axis.in; ++i) {
+    pairs[2 * i] = a0 * from[i] + a1 * from[i + 1];
+    pairs[2 * i + 1] = b0 * from[i] + b1 * from[i + 1];
+  }
+  interpolate_line(from, to, taps, axis.out - 1, axis.out);
 }
 
 // The same for rows of `inner` elements: result row r.
@@ -57,9 +83,14 @@ void interpolate_row(const float* from, float* to, const ResizeTaps& taps, int64
 void interpolate_axis(const float* from, float* to, int64_t outer, const ResizeAxis& axis, int64_t inner,
                       const ResizeTaps& taps) {
   const auto grain = [&](int64_t values) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(values, 1)); };
+  if (inner == 1 && doubles(taps, axis)) {
+    return parallel_for(outer, grain(axis.out * taps.taps), [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) interpolate_doubled_line(from + o * axis.in, to + o * axis.out, taps, axis);
+    });
+  }
   if (inner == 1) {
     return parallel_for(outer, grain(axis.out * taps.taps), [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; ++o) interpolate_line(from + o * axis.in, to + o * axis.out, taps, axis.out);
+      for (int64_t o = begin; o < end; ++o) interpolate_line(from + o * axis.in, to + o * axis.out, taps, 0, axis.out);
     });
   }
   parallel_for(outer * axis.out, grain(inner * taps.taps), [&](int64_t begin, int64_t end) {
