@@ -95,6 +95,44 @@ TEST(GoldenPool, TheLargestOfEveryWindow) {
   }
 }
 
+const Property kAveragePool({"golden AveragePool"}, 40);
+TEST(GoldenPool, TheMeanOfEveryWindow) {
+  const Kernel kernel = kernels().find("AveragePool");
+  for (Cases cases(kAveragePool, supported_names()); cases.next();) {
+    Rng& rng = cases.rng();
+    const Side h(rng), w(rng);
+    const int64_t planes = pick(rng, 1, 3);
+    std::vector<float> x(static_cast<size_t>(planes * h.in * w.in));
+    for (float& value : x) value = static_cast<float>(static_cast<int32_t>(rng())) * 0x1p-31F;
+    std::vector<float> want;
+    for (int64_t i = 0; i < planes * h.out * w.out; ++i) {
+      double sum = 0.0, count = 0.0;
+      for (int64_t t = 0; t < h.kernel * w.kernel; ++t) {
+        const int64_t row = i / w.out % h.out * h.stride - h.pad_begin + t / w.kernel * h.dilation;
+        const int64_t column = i % w.out * w.stride - w.pad_begin + t % w.kernel * w.dilation;
+        if (row < 0 || row >= h.in || column < 0 || column >= w.in) continue;
+        sum += double{x[static_cast<size_t>((i / (h.out * w.out) * h.in + row) * w.in + column)]};
+        count += 1.0;
+      }
+      want.push_back(count > 0.0 ? static_cast<float>(sum / count) : 0.0F);
+    }
+    Attributes attributes;
+    attributes.set("kernel_shape", std::vector<int64_t>{h.kernel, w.kernel});
+    attributes.set("strides", std::vector<int64_t>{h.stride, w.stride});
+    attributes.set("dilations", std::vector<int64_t>{h.dilation, w.dilation});
+    attributes.set("pads", std::vector<int64_t>{h.pad_begin, w.pad_begin, h.pad_end, w.pad_end});
+    const std::vector<TensorView> inputs{{DType::kFloat32, Shape{1, planes, h.in, w.in}, x.data()}};
+    for_machines(rng, [&](Isa set) {
+      std::vector<float> y(want.size(), 77.0F);
+      const std::vector<MutableTensorView> outputs{{DType::kFloat32, Shape{1, planes, h.out, w.out}, y.data()}};
+      const Status status = kernel({inputs, outputs, attributes});
+      ASSERT_TRUE(status.ok()) << status.error().message();
+      ASSERT_TRUE(same_values(y, want)) << isa_name(set) << ": " << h.in << "x" << w.in << ", kernel " << h.kernel
+                                        << "x" << w.kernel << ", stride " << h.stride << "x" << w.stride;
+    });
+  }
+}
+
 const Property kBlocks({"golden ConvTranspose"}, 40);
 TEST(GoldenConvTranspose, BlocksAreSumsOverChannels) {
   const Kernel kernel = kernels().find("ConvTranspose");
