@@ -15,7 +15,6 @@
 namespace openrknn::sim {
 namespace {
 
-using model::Layout;
 using model::TensorDesc;
 
 // Pieces of one allocation, which is known to be large enough when the second round hands them out.
@@ -58,16 +57,14 @@ class KernelRunner final : public Runner {
   }
 
  private:
-  // What has another form for the kernel than in its tensor. `raw`: row-major elements; `wide`: fp32, or nullptr.
+  // What has another form for the kernel than in its tensor. `raw`: row-major elements, the tensor's own where they lie
+  // so; `wide`: fp32, or nullptr.
   struct Operand {
     int id;
     std::byte *raw, *wide;
   };
 
   bool widened(const TensorDesc& t) const { return widen_ && t.dtype == DType::kFloat16; }
-  static bool in_place(const View& v, const TensorDesc& t) {
-    return t.layout == Layout::kPlain && v.blocks == v.cube.c;
-  }
 
   // Where operands and results of the kernel lie. The same in every run, until the scratch memory grows.
   void lay_out(const Context& context, Pieces& pieces) {
@@ -91,9 +88,9 @@ class KernelRunner final : public Runner {
     if (id == model::kNone) return {};
     const TensorDesc& t = context.program.tensor(id);
     const View& v = context.view(id);
-    if (in_place(v, t) && !widened(t)) return {t.dtype, t.shape, v.base};
+    if (is_plain(v) && !widened(t)) return {t.dtype, t.shape, v.base};
     const int64_t elements = t.shape.elements();
-    std::byte* raw = pieces.take(elements * v.size);
+    std::byte* raw = is_plain(v) ? v.base : pieces.take(elements * v.size);
     std::byte* wide = widened(t) ? pieces.take(elements * int64_t{sizeof(float)}) : nullptr;
     others.push_back({id, raw, wide});
     return {widened(t) ? DType::kFloat32 : t.dtype, t.shape, widened(t) ? wide : raw};
@@ -101,7 +98,8 @@ class KernelRunner final : public Runner {
 
   void fill(const Context& context, const Operand& operand) {
     const TensorDesc& t = context.program.tensor(operand.id);
-    to_plain(context.view(operand.id), operand.raw);
+    const View& v = context.view(operand.id);
+    if (operand.raw != v.base) to_plain(v, operand.raw);
     if (operand.wide != nullptr) convert_all(t, operand.raw, t.shape.elements(), real_desc(), operand.wide);
     if (t.constant == model::kNone) return;
     const bool wide = operand.wide != nullptr;
@@ -113,7 +111,8 @@ class KernelRunner final : public Runner {
   static void finish(const Context& context, const Operand& result) {
     const TensorDesc& t = context.program.tensor(result.id);
     if (result.wide != nullptr) convert_all(real_desc(), result.wide, t.shape.elements(), t, result.raw);
-    from_plain(context.view(result.id), result.raw);
+    const View& v = context.view(result.id);
+    if (result.raw != v.base) from_plain(v, result.raw);
   }
 
   const model::Task& task_;

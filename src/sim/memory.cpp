@@ -14,7 +14,42 @@ constexpr std::align_val_t kAlignment{64};
 constexpr int64_t kSlack = 1024;
 constexpr int kPoison = 0xA5;
 
+bool reads_row_major(const model::Task& task) {
+  switch (task.kind) {
+    case model::TaskKind::kMove:
+    case model::TaskKind::kMatMul:
+    case model::TaskKind::kModelled:
+    case model::TaskKind::kCpu:
+      return !task.in_place;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
+
+// Tensors that have a buffer of their own and that only runners of row-major elements touch. As cubes they would be
+// transposed twice: a channel shuffle is nothing but such tasks, and cubes of few channels are mostly padding.
+std::vector<bool> Memory::row_major_tensors(const model::Program& program) {
+  std::vector<int> sharers(program.buffers.size());
+  for (const model::TensorDesc& t : program.tensors) {
+    if (t.constant == model::kNone) ++sharers[static_cast<size_t>(t.buffer)];
+  }
+  std::vector<bool> row_major(program.tensors.size());
+  for (size_t i = 0; i < row_major.size(); ++i) {
+    const model::TensorDesc& t = program.tensors[i];
+    row_major[i] = t.constant == model::kNone && sharers[static_cast<size_t>(t.buffer)] == 1;
+  }
+  for (const model::Task& task : program.tasks) {
+    if (reads_row_major(task)) continue;
+    for (const std::vector<int>* ids : {&task.inputs, &task.outputs}) {
+      for (const int id : *ids) {
+        if (id != model::kNone) row_major[static_cast<size_t>(id)] = false;
+      }
+    }
+  }
+  return row_major;
+}
 
 void Memory::Release::operator()(std::byte* p) const { ::operator delete[](p, kAlignment); }
 
@@ -57,6 +92,14 @@ Result<Memory> Memory::make(const model::Program& program, Mode mode) {
   OPENRKNN_TRY(m.arena_, allocate(program.arena_size));
   m.views_.resize(program.tensors.size());
   for (size_t i = 0; i < program.tensors.size(); ++i) OPENRKNN_CHECK_OK(m.place(program, i));
+  if (mode == Mode::kStrict) return m;
+  const std::vector<bool> row_major = row_major_tensors(program);
+  for (size_t i = 0; i < row_major.size(); ++i) {
+    const model::TensorDesc& t = program.tensors[i];
+    if (!row_major[i] || t.layout == model::Layout::kPlain) continue;
+    const model::Buffer& buffer = program.buffers[static_cast<size_t>(t.buffer)];
+    m.views_[i] = row_major_view(t, m.arena_.get() + buffer.offset);  // never larger than the cube that fits
+  }
   return m;
 }
 

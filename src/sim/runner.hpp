@@ -27,6 +27,7 @@ class Memory {
   };
   using Bytes = std::unique_ptr<std::byte[], Release>;
   static Result<Bytes> allocate(int64_t size);
+  static std::vector<bool> row_major_tensors(const model::Program& program);
   Status place(const model::Program& program, size_t tensor);
 
   Mode mode_ = Mode::kFast;

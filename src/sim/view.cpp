@@ -62,6 +62,9 @@ void set_pixels_of_root(View& v, const TensorDesc& t) {
 // Neighbouring channels that lie together, from one that is a multiple of them on.
 int64_t channels_together(const View& v) { return v.plane == v.lanes * v.size ? v.blocks * v.lanes : v.lanes; }
 
+// A row of one channel lies together, and nothing else: row-major tensors of several columns.
+bool lines_of_channels(const View& v) { return v.lanes == 1 && v.pixel == v.size && v.cube.w > 1 && v.blocks > 1; }
+
 // `count` pieces of `bytes` bytes, so many bytes apart; short pieces as what registers move.
 void copy_pieces(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count,
                  size_t bytes) {
@@ -99,6 +102,9 @@ void gather_as(const View& v, const Part& p, T* to, int64_t stride) {
     }
     return;
   }
+  if (step != 0 && lines_of_channels(v)) {
+    return transpose_matrix(start + p.c * v.plane, v.plane, p.cs, p.ws, to, stride * v.size, sizeof(T));
+  }
   const int64_t together = channels_together(v);
   for (int64_t c = p.c; c < p.c + p.cs;) {
     const int64_t run = std::min(p.c + p.cs - c, together - c % together);
@@ -122,6 +128,9 @@ void fill_padding_as(const View& v, std::byte* first, int64_t count) {
 template <typename T>
 void scatter_as(const View& v, const Part& p, const T* from, int64_t stride) {
   std::byte* start = v.at(p.n, p.h, p.w);
+  if (lines_of_channels(v)) {
+    return transpose_matrix(from, stride * v.size, p.ws, p.cs, start + p.c * v.plane, v.plane, sizeof(T));
+  }
   const int64_t together = channels_together(v);
   for (int64_t c = p.c; c < p.c + p.cs;) {
     const int64_t run = std::min(p.c + p.cs - c, together - c % together);
@@ -195,6 +204,12 @@ View dense_view(const TensorDesc& t, std::byte* base) {
   return v;
 }
 
+View row_major_view(const TensorDesc& t, std::byte* base) {
+  View v = common(t, base);
+  set_plain(v);
+  return v;
+}
+
 void gather(const View& v, const Part& part, void* pixels, int64_t stride) {
   with_element(v.size, [&](auto tag) { gather_as(v, part, static_cast<decltype(tag)*>(pixels), stride); });
 }
@@ -204,7 +219,8 @@ void scatter(const View& v, const Part& part, const void* pixels, int64_t stride
 }
 
 bool is_plain(const View& v) {
-  return v.lanes == 1 && v.pixel == v.size && v.plane == v.cube.h * v.row && v.image == v.cube.c * v.plane;
+  return v.lanes == 1 && v.pixel == v.size && v.row == v.cube.w * v.pixel && v.plane == v.cube.h * v.row &&
+         v.image == v.cube.c * v.plane;
 }
 
 void for_runs(const View& v, const std::function<void(int64_t, int64_t, int64_t)>& body) {

@@ -12,7 +12,8 @@ namespace openrknn::sim {
 
 // How cubes lie in the arena.
 enum class Mode : uint8_t {
-  kFast,    // NHWC inside the same buffers: the pixels of the root tensor with all its planes side by side
+  kFast,    // NHWC inside the same buffers: the pixels of the root tensor with all its planes side by side; row-major
+            // where no task wants pixels
   kStrict,  // NC1HWC2 at the Program's own strides
 };
 
@@ -41,6 +42,8 @@ struct View {
 Result<View> view_of(const model::TensorDesc& tensor, Mode mode, std::byte* base, int64_t room);
 // Dense NHWC: what constants become in fast mode.
 View dense_view(const model::TensorDesc& tensor, std::byte* base);
+// Row-major elements at `base`, whatever the tensor's layout.
+View row_major_view(const model::TensorDesc& tensor, std::byte* base);
 
 // A block of pixels of one row and a range of channels.
 struct Part {
