@@ -13,7 +13,7 @@
 namespace openrknn::sim {
 namespace {
 
-constexpr int64_t kPartValues = 1 << 15;
+constexpr int64_t kPartValues = 1 << 13;
 using Table = std::array<int8_t, 256>;
 
 // y = sat8(rne((x + offset) * multiplier, shift) + zero point), for every int8.
@@ -67,8 +67,10 @@ class ConcatRunner final : public Runner {
 
  private:
   void operand(const Context& context, size_t i, int64_t Part::*member, int64_t at) const {
-    const View& x = context.view(task_.inputs[i]);
-    const View& y = context.view(task_.outputs[0]);
+    std::array<View, 2> views{context.view(task_.outputs[0]), context.view(task_.inputs[i])};
+    if (!context.strict() && member == &Part::c) join_pixels(views, false);
+    const View& y = views[0];
+    const View& x = views[1];
     for_parts(x.cube, kPartValues, [&](const Part& part) {
       Part target = part;
       target.*member += at;

@@ -65,6 +65,16 @@ int64_t channels_together(const View& v) { return v.plane == v.lanes * v.size ? 
 // A row of one channel lies together, and nothing else: row-major tensors of several columns.
 bool lines_of_channels(const View& v) { return v.lanes == 1 && v.pixel == v.size && v.cube.w > 1 && v.blocks > 1; }
 
+// Pieces of kPart to 2 kPart bytes, by their first and their last kPart.
+template <size_t kPart>
+void copy_ends(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count, size_t bytes) {
+  const size_t last = bytes - kPart;
+  for (int64_t i = 0; i < count; ++i) {
+    std::memcpy(to + i * to_step, from + i * from_step, kPart);
+    std::memcpy(to + i * to_step + last, from + i * from_step + last, kPart);
+  }
+}
+
 // `count` pieces of `bytes` bytes, so many bytes apart; short pieces as what registers move.
 void copy_pieces(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count,
                  size_t bytes) {
@@ -85,8 +95,12 @@ void copy_pieces(const std::byte* from, int64_t from_step, std::byte* to, int64_
     case 32:
       return copy(std::integral_constant<size_t, 32>());
     default:
-      return copy([bytes] { return bytes; });
+      break;
   }
+  if (bytes > 8 && bytes < 16) return copy_ends<8>(from, from_step, to, to_step, count, bytes);
+  if (bytes > 16 && bytes < 32) return copy_ends<16>(from, from_step, to, to_step, count, bytes);
+  if (bytes > 32 && bytes <= 64) return copy_ends<32>(from, from_step, to, to_step, count, bytes);
+  copy([bytes] { return bytes; });
 }
 
 template <typename T>
