@@ -23,7 +23,7 @@ import pytest  # noqa: E402
 
 from networks import NETWORKS, bind  # noqa: E402
 
-SMALL = ("digits_convnet", "mnist", "ultraface_slim", "ppocr_cls", "mobilenetv2")
+SMALL = ("digits_convnet", "digits_vit", "mnist", "ultraface_slim", "ppocr_cls", "mobilenetv2")
 
 
 def call(binary, arguments, isa=""):
@@ -57,7 +57,7 @@ def main():
         np.save(folder / "sample.npy", sample)
         (folder / "list.txt").write_text("sample.npy\n")
         variants = [(binary, threads, "") for binary in options.binary for threads in (1, 2)]
-        variants += [(options.binary[0], 2, isa) for isa in ("scalar", "avx2", "avx512bw")]
+        variants += [(options.binary[0], 2, isa) for isa in ("scalar", "avx2", "avx512bw", "avx512vnni")]
         golden = {}
         for binary, threads, isa in variants:
             call(binary, ["run", path, "--input", folder / "sample.npy", "--outdir", folder / "golden", "--threads", threads], isa)
