@@ -1,8 +1,8 @@
 // fp16 convolution loops. A group's products are exact in double; their sum is too when the values' spans are small
 // enough (docs/ARITHMETIC.md "Exact sums in doubles"), and then the conversion to fp32 is the one rounding. Otherwise
 // the sum's error is bounded and it counts only if both ends of the bound round to the same fp32; what remains goes to
-// the exact integers of exact_dot_f16. Contraction of products into fma changes nothing, so it is allowed in these
-// files.
+// the exact integers of exact_dot_f16. Groups of one product are exact in fp32 itself. Contraction of products into fma
+// changes nothing, so it is allowed in these files.
 #pragma once
 
 #include <stdint.h>
@@ -180,7 +180,55 @@ void half_block_of(const HalfBlock& b) {
   half_tiles<kChecked, kHalfVectors, kHalfPixels>(b);
 }
 
-void half_block(const HalfBlock& b) { b.input_stats == nullptr ? half_block_of<false>(b) : half_block_of<true>(b); }
+// Groups of one product: exact in fp32, also when it is infinite or NaN, so that each is one step of a sum in fp32.
+template <int V, int P>
+void single_tile(const HalfBlock& b, int64_t pixel) {
+  const int64_t left = b.pixels - pixel;
+  const double* window[P];
+  for (int p = 0; p < P; ++p) window[p] = b.input + b.pixel_offset[pixel + (p < left ? p : left - 1)];
+  Floats accumulators[P][V];
+#pragma GCC unroll 24
+  for (int p = 0; p < P; ++p) {
+#pragma GCC unroll 4
+    for (int k = 0; k < V; ++k) accumulators[p][k] = Floats{};
+  }
+  const float* weights = b.weights;
+  for (int64_t s = 0; s < b.step_count; ++s, weights += kHalfChannels) {
+    const int64_t at = b.steps[s].x;
+    Floats w[V];
+#pragma GCC unroll 4
+    for (int k = 0; k < V; ++k) w[k] = *reinterpret_cast<const UnalignedFloats*>(weights + k * kHalfLanes);
+#pragma GCC unroll 24
+    for (int p = 0; p < P; ++p) {
+      const auto x = static_cast<float>(window[p][at]);
+#pragma GCC unroll 4
+      for (int k = 0; k < V; ++k) accumulators[p][k] += w[k] * x;
+    }
+  }
+  alignas(64) float totals[P * V * kHalfLanes + kRowLanes];
+  memcpy(totals, accumulators, sizeof accumulators);
+  put_tile(b, pixel, left < P ? left : P, totals, int64_t{V} * kHalfLanes);
+}
+
+template <int V, int P>
+void single_tiles(const HalfBlock& b) {
+  for (int64_t pixel = 0; pixel < b.pixels; pixel += P) single_tile<V, P>(b, pixel);
+}
+
+void single_block(const HalfBlock& b) {
+  constexpr int kTiles = kHalfVectors * kHalfPixels;
+  const int64_t vectors = (b.out_channels + kHalfLanes - 1) / kHalfLanes;
+  if (vectors == 1) return single_tiles<1, kTiles / 2>(b);
+  if (vectors == 2) return single_tiles<2, kTiles / 2>(b);
+  single_tiles<kHalfVectors, kHalfPixels>(b);
+}
+
+void half_block(const HalfBlock& b) {
+  bool single = true;
+  for (int64_t s = 0; s < b.step_count; ++s) single = single && b.steps[s].n == 1;
+  if (single) return single_block(b);
+  b.input_stats == nullptr ? half_block_of<false>(b) : half_block_of<true>(b);
+}
 
 }  // namespace
 }  // namespace openrknn::npu
