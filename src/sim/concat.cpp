@@ -6,6 +6,7 @@
 
 #include "core/shape.hpp"
 #include "kernels/npu/arithmetic.hpp"
+#include "kernels/npu/elementwise.hpp"
 #include "model/codec.hpp"
 #include "sim/parts.hpp"
 #include "sim/runner.hpp"
@@ -35,9 +36,7 @@ int64_t Part::*member_of(int axis, int rank) {
   return rank == 1 ? &Part::c : members[static_cast<size_t>(axis)];
 }
 
-void apply(const Table& table, int8_t* elements, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) elements[i] = table[static_cast<uint8_t>(elements[i])];
-}
+void apply(const Table& table, int8_t* elements, int64_t n) { npu::look_up_s8(n, elements, table.data(), elements); }
 
 class ConcatRunner final : public Runner {
  public:

@@ -191,10 +191,7 @@ void convert_elements(const TensorDesc& a, const void* from, int64_t n, const Te
   }
   if (a.dtype == DType::kInt8 && b.dtype == DType::kInt8 && n > 256) {
     const auto table = requantize_table(a, b);
-    const auto* x = static_cast<const uint8_t*>(from);
-    auto* y = static_cast<int8_t*>(to);
-    for (int64_t i = 0; i < n; ++i) y[i] = table[x[i]];
-    return;
+    return npu::look_up_s8(n, static_cast<const int8_t*>(from), table.data(), static_cast<int8_t*>(to));
   }
   if (!scaled(a) && !scaled(b) && !is_float(a.dtype) && !is_float(b.dtype)) {
     const Tensor exact = cast(TensorView{a.dtype, Shape{n}, from}, b.dtype);

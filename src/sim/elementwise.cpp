@@ -253,9 +253,9 @@ class ActivationRunner final : public Runner {
     const int8_t* a = load(x, part, storage, stride);
     store<int8_t>(y, part, [&](int8_t* to, int64_t to_stride) {
       if (!by_value_) return compute(part.ws, part.cs, part.c, a, stride, to, to_stride);
-      for (int64_t p = 0; p < part.ws; ++p) {
-        for (int64_t c = 0; c < part.cs; ++c) to[p * to_stride + c] = results_[static_cast<uint8_t>(a[p * stride + c])];
-      }
+      const bool together = stride == part.cs && to_stride == part.cs;
+      const int64_t rows = together ? 1 : part.ws, n = together ? part.ws * part.cs : part.cs;
+      for (int64_t p = 0; p < rows; ++p) npu::look_up_s8(n, a + p * stride, results_.data(), to + p * to_stride);
     });
   }
 

@@ -58,13 +58,13 @@ TEST(KernelCoverage, EveryFunctionOfMath) {
 
 TEST(KernelCoverage, EveryFunctionOfRows) {
   using T = npu::RowKernels;
-  expect_covered(
-      "rows", sizeof(T),
-      {NUMBER(T, isa),       FUNCTION(T, requantize),  FUNCTION(T, requantize_look_up), FUNCTION(T, channel),
-       FUNCTION(T, operand), FUNCTION(T, table_index), FUNCTION(T, half_table),         FUNCTION(T, prelu),
-       FUNCTION(T, clamp),   FUNCTION(T, output),      FUNCTION(T, quantize_s8),        FUNCTION(T, dequantize_s8),
-       FUNCTION(T, widen),   FUNCTION(T, narrow),      FUNCTION(T, half_output),        FUNCTION(T, max_s8),
-       FUNCTION(T, max_f16), FUNCTION(T, sum_s8),      FUNCTION(T, widen_s8),           FUNCTION(T, multiply_s8)});
+  expect_covered("rows", sizeof(T), {NUMBER(T, isa),          FUNCTION(T, requantize),  FUNCTION(T, requantize_look_up),
+                                     FUNCTION(T, channel),    FUNCTION(T, operand),     FUNCTION(T, table_index),
+                                     FUNCTION(T, half_table), FUNCTION(T, prelu),       FUNCTION(T, clamp),
+                                     FUNCTION(T, output),     FUNCTION(T, quantize_s8), FUNCTION(T, dequantize_s8),
+                                     FUNCTION(T, widen),      FUNCTION(T, narrow),      FUNCTION(T, half_output),
+                                     FUNCTION(T, max_s8),     FUNCTION(T, max_f16),     FUNCTION(T, sum_s8),
+                                     FUNCTION(T, widen_s8),   FUNCTION(T, multiply_s8), FUNCTION(T, look_up_s8)});
 }
 
 TEST(KernelCoverage, EveryFunctionOfConvolutions) {

@@ -237,6 +237,24 @@ TEST(NpuRows, Bytes) {
   });
 }
 
+const Property kLookUpBytes({"rows.look_up_s8"}, kUsual);
+TEST(NpuRows, LookUpBytes) {
+  for_cases(kLookUpBytes, [](Rng& rng, Memory& memory) {
+    const int64_t n = any_extent(rng, kMost);
+    const auto x = any_bytes(rng, n), table = any_bytes(rng, 256);
+    std::vector<int8_t> want;
+    for (const int8_t at : x) want.push_back(table[static_cast<uint8_t>(at)]);
+    const auto got = memory.take<int8_t>(rng, n);
+    return [=, x = memory.copy(rng, x), table = memory.copy(rng, table)](const RowKernels& k) {
+      k.look_up_s8(n, x.data(), table.data(), got.data());
+      if (const auto result = same_values(got, want); !result) return result;
+      std::copy(x.begin(), x.end(), got.begin());
+      k.look_up_s8(n, got.data(), table.data(), got.data());
+      return same_values(got, want);
+    };
+  });
+}
+
 const Property kMaxBytes({"rows.max_s8"}, kUsual);
 TEST(NpuRows, MaxBytes) {
   for_cases(kMaxBytes, [](Rng& rng, Memory& memory) {

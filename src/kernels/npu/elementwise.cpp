@@ -157,6 +157,7 @@ void add_operand_block(int64_t pixels, int64_t channels, const int8_t* x, int64_
 }
 
 void widen_s8(int64_t n, const int8_t* x, int32_t* v) { rows().widen_s8(n, x, v); }
+void look_up_s8(int64_t n, const int8_t* x, const int8_t* table, int8_t* y) { rows().look_up_s8(n, x, table, y); }
 
 void multiply_s8(int64_t n, const int8_t* a, int32_t a_offset, const int8_t* b, int32_t b_offset, int32_t* v) {
   rows().multiply_s8(n, a, a_offset, b, b_offset, v);

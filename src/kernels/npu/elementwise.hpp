@@ -47,6 +47,9 @@ void add_operand_block(int64_t pixels, int64_t channels, const int8_t* x, int64_
 void widen_s8(int64_t n, const int8_t* x, int32_t* v);
 void multiply_s8(int64_t n, const int8_t* a, int32_t a_offset, const int8_t* b, int32_t b_offset, int32_t* v);
 
+// y = table[x], x as unsigned; y may be x.
+void look_up_s8(int64_t n, const int8_t* x, const int8_t* table, int8_t* y);
+
 // v = sat32(a op b). Division has no integer form here.
 enum class Combine : uint8_t { kAdd, kSub, kMul, kMax, kMin, kDiv };
 void combine_s32(Combine op, int64_t n, const int32_t* a, const int32_t* b, int32_t* v);

@@ -94,6 +94,8 @@ struct RowKernels {
   void (*widen_s8)(int64_t n, const int8_t* x, int32_t* y);
   // y = (a + a_offset) * (b + b_offset)
   void (*multiply_s8)(int64_t n, const int8_t* a, int32_t a_offset, const int8_t* b, int32_t b_offset, int32_t* y);
+  // y = table[x], x as unsigned; y may be x.
+  void (*look_up_s8)(int64_t n, const int8_t* x, const int8_t* table, int8_t* y);
 };
 
 // Those in use.

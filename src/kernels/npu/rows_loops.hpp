@@ -358,11 +358,26 @@ void multiply_row(int64_t n, const int8_t* a, int32_t a_offset, const int8_t* b,
   for (int64_t i = 0; i < n; ++i) y[i] = (a[i] + a_offset) * (b[i] + b_offset);
 }
 
-constexpr RowKernels kLoops = {kCompiledIsa, requantize_block, requantize_look_up, channel_row,
-                               operand_row,  table_index_row,  half_table_row,     prelu_row,
-                               clamp_row,    output_row,       quantize_row,       dequantize_row,
-                               widen_row,    narrow_row,       half_output_rows,   max_row,
-                               max_half_row, sum_row,          widen_s8_row,       multiply_row};
+void look_up_s8_row(int64_t n, const int8_t* x, const int8_t* table, int8_t* y) {
+#if defined(__AVX512VBMI__)
+  const __m512i a = _mm512_loadu_si512(table), b = _mm512_loadu_si512(table + 64), c = _mm512_loadu_si512(table + 128),
+                d = _mm512_loadu_si512(table + 192);
+  for (int64_t i = 0; i < n; i += 64) {
+    const __mmask64 valid = n - i >= 64 ? ~uint64_t{0} : (uint64_t{1} << (n - i)) - 1;
+    const __m512i at = _mm512_maskz_loadu_epi8(valid, x + i);
+    const __m512i low = _mm512_permutex2var_epi8(a, at, b), high = _mm512_permutex2var_epi8(c, at, d);
+    _mm512_mask_storeu_epi8(y + i, valid, _mm512_mask_blend_epi8(_mm512_movepi8_mask(at), low, high));
+  }
+#else
+  for (int64_t i = 0; i < n; ++i) y[i] = table[static_cast<uint8_t>(x[i])];
+#endif
+}
+
+constexpr RowKernels kLoops = {
+    kCompiledIsa,   requantize_block, requantize_look_up, channel_row, operand_row,  table_index_row,
+    half_table_row, prelu_row,        clamp_row,          output_row,  quantize_row, dequantize_row,
+    widen_row,      narrow_row,       half_output_rows,   max_row,     max_half_row, sum_row,
+    widen_s8_row,   multiply_row,     look_up_s8_row};
 
 }  // namespace
 }  // namespace openrknn::npu
