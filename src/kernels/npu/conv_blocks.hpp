@@ -66,7 +66,7 @@ struct HalfBlock {
   float* output;         // [pixel][out_stride]
   int64_t out_stride;
   float (*exact)(const uint16_t* a, const uint16_t* b, int64_t n);
-  const HalfOutput* finish;  // results instead of the output, from sums in registers; nullptr: sums
+  const HalfOutput* finish;  // results instead of the output, tile by tile; nullptr: sums
 };
 
 // Pixels of one row of a depthwise convolution, and a run of channels.
