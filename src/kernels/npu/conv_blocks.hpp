@@ -58,7 +58,7 @@ struct HalfBlock {
   int64_t pixels;
   const HalfStep* steps;
   int64_t step_count;
-  const float* weights;           // [step][n][half_channels]
+  const double* weights;          // [step][n][half_channels], whole vectors in lines of the cache
   const HalfStats* weight_stats;  // [step], of all channels of the block
   const uint16_t* weight_bits;    // filter of the first channel
   int64_t filter_size;

@@ -94,6 +94,13 @@ void pack_filters(const ConvShape& s, const ConvKernels& kernels, const std::vec
   }
 }
 
+// Doubles of filters, whole vectors in lines of the cache.
+struct alignas(64) WideLine {
+  static constexpr int64_t kDoubles = 8;
+  double values[kDoubles];
+};
+using WideFilters = Kept<WideLine>;
+
 // What the blocks of one call share.
 class HalfRun {
  public:
@@ -118,13 +125,15 @@ class HalfRun {
   int64_t blocks() const { return ceil_div(s_.out_channels, lanes()); }
   int64_t pixel_chunks() const { return ceil_div(pixels(), kPixelChunk); }
 
-  // The filters of a block as floats.
-  void widen_filters(int64_t i, std::vector<float>& wide) const {
-    wide.resize(static_cast<size_t>(filter_ * lanes()));
-    widen_block(1, filter_ * lanes(), filters_.packed.data() + i * filter_ * lanes(), filter_ * lanes(), wide.data());
+  size_t filter_lines() const { return static_cast<size_t>(ceil_div(filter_ * lanes(), WideLine::kDoubles)); }
+  // The filters of a block as doubles.
+  void widen_filters(int64_t i, WideFilters& wide) const {
+    const int64_t n = filter_ * lanes();
+    kernels_.half_slab(1, n, n, nullptr, 0, filters_.packed.data() + i * n, reinterpret_cast<double*>(wide.data()),
+                       nullptr);
   }
 
-  void run(int64_t i, const std::vector<float>& wide, int64_t first_chunk, int64_t last_chunk) const {
+  void run(int64_t i, const WideFilters& wide, int64_t first_chunk, int64_t last_chunk) const {
     alignas(64) float accumulators[kPixelChunk * kMostLanes];
     const int64_t channel = i * lanes();
     HalfBlock block{};
@@ -135,7 +144,7 @@ class HalfRun {
     block.chunks = static_cast<int64_t>(chunks_.size());
     block.steps = steps_.data();
     block.step_count = static_cast<int64_t>(steps_.size());
-    block.weights = wide.data();
+    block.weights = reinterpret_cast<const double*>(wide.data());
     block.weight_stats = filters_.stats.data() + i * block.step_count;
     block.weight_bits = filters_.plain.data() + channel * filter_;
     block.filter_size = filter_;
@@ -214,7 +223,7 @@ void conv_f16(const ConvShape& s, const uint16_t* input, const HalfFilters& filt
   const HalfRun run(s, input, filters, sink, request);
   if (run.blocks() >= 2 * thread_count()) {  // every thread its own filters
     parallel_for(run.blocks(), 1, [&](int64_t first, int64_t last) {
-      std::vector<float> wide;
+      WideFilters wide(run.filter_lines());
       for (int64_t i = first; i < last; ++i) {
         run.widen_filters(i, wide);
         run.run(i, wide, 0, run.pixel_chunks());
@@ -222,7 +231,7 @@ void conv_f16(const ConvShape& s, const uint16_t* input, const HalfFilters& filt
     });
     return;
   }
-  std::vector<float> wide;
+  WideFilters wide(run.filter_lines());
   for (int64_t i = 0; i < run.blocks(); ++i) {
     run.widen_filters(i, wide);
     parallel_for(run.pixel_chunks(), 1, [&](int64_t first, int64_t last) { run.run(i, wide, first, last); });

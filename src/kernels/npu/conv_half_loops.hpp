@@ -28,19 +28,14 @@ constexpr int kHalfLanes = 2, kHalfVectors = 2, kHalfPixels = 4;
 constexpr int kHalfChannels = kHalfLanes * kHalfVectors;
 typedef double Doubles __attribute__((vector_size(kHalfLanes * 8)));
 typedef float Floats __attribute__((vector_size(kHalfLanes * 4)));
-typedef float UnalignedFloats __attribute__((vector_size(kHalfLanes * 4), aligned(4)));
 
-// Conversions of whole vectors: g++ 12 takes those of __builtin_convertvector apart.
-inline Doubles load_wide(const float* p) {
-#if defined(__AVX512F__)
-  return reinterpret_cast<Doubles>(_mm512_cvtps_pd(_mm256_loadu_ps(p)));
-#elif defined(__AVX2__)
-  return reinterpret_cast<Doubles>(_mm256_cvtps_pd(_mm_loadu_ps(p)));
-#else
-  return __builtin_convertvector(*reinterpret_cast<const UnalignedFloats*>(p), Doubles);
-#endif
+inline Doubles load(const double* p) {
+  Doubles d;
+  memcpy(&d, p, sizeof d);
+  return d;
 }
 
+// Conversions of whole vectors: g++ 12 takes those of __builtin_convertvector apart.
 inline Floats rounded(Doubles d) {
 #if defined(__AVX512F__)
   return reinterpret_cast<Floats>(_mm512_cvtpd_ps(reinterpret_cast<__m512d>(d)));
@@ -110,7 +105,7 @@ void half_tile(const HalfBlock& b, int64_t pixel) {
 #pragma GCC unroll 4
     for (int k = 0; k < V; ++k) accumulators[p][k] = Floats{};
   }
-  const float* weights = b.weights;
+  const double* weights = b.weights;
   for (int64_t s = 0; s < b.step_count; ++s) {
     const HalfStep& step = b.steps[s];
     Doubles sum[P][V];
@@ -122,9 +117,7 @@ void half_tile(const HalfBlock& b, int64_t pixel) {
     for (int64_t i = 0; i < step.n; ++i, weights += kHalfChannels) {
       Doubles w[V];
 #pragma GCC unroll 4
-      for (int k = 0; k < V; ++k) {
-        w[k] = load_wide(weights + k * kHalfLanes);
-      }
+      for (int k = 0; k < V; ++k) w[k] = load(weights + k * kHalfLanes);
 #pragma GCC unroll 24
       for (int p = 0; p < P; ++p) {
         const double x = window[p][step.x + i];
@@ -192,12 +185,12 @@ void single_tile(const HalfBlock& b, int64_t pixel) {
 #pragma GCC unroll 4
     for (int k = 0; k < V; ++k) accumulators[p][k] = Floats{};
   }
-  const float* weights = b.weights;
+  const double* weights = b.weights;
   for (int64_t s = 0; s < b.step_count; ++s, weights += kHalfChannels) {
     const int64_t at = b.steps[s].x;
     Floats w[V];
 #pragma GCC unroll 4
-    for (int k = 0; k < V; ++k) w[k] = *reinterpret_cast<const UnalignedFloats*>(weights + k * kHalfLanes);
+    for (int k = 0; k < V; ++k) w[k] = rounded(load(weights + k * kHalfLanes));  // halves: exact
 #pragma GCC unroll 24
     for (int p = 0; p < P; ++p) {
       const auto x = static_cast<float>(window[p][at]);
