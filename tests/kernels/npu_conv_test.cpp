@@ -168,7 +168,8 @@ void check_interleaved(const Property& property, bool shared_columns) {
       }
       const auto x = random_bytes(rng, s.in_h * s.in_w * s.channels);
       const auto w = random_bytes(rng, s.kernel_h * s.kernel_w * s.in_channels);
-      const auto zero = random_zeros(rng, s.in_channels);
+      auto zero = random_zeros(rng, s.in_channels);
+      if (one_in(rng, 3)) std::fill(zero.begin(), zero.end(), 0);  // weights of one byte
       const DepthwiseSums want(s, x, w, zero);
       const int64_t before = Counted::calls;
       ASSERT_TRUE(same_values(folded(s, x, w, zero, pack_depthwise_s8, kRunDepthwise), want.with_zeros)) << loops.name;

@@ -55,6 +55,7 @@ struct Case {
       least.push_back(-products * 256 * 128);
       largest.push_back(products * 256 * 128);
     }
+    if (depthwise && one_in(rng, 3)) std::fill(zero.begin(), zero.end(), 0);  // weights of one byte
     stages.channels = s.out_channels;
     stages.channel = {bias.data(), nullptr, multiplier.data(), shift, shift, rng() % 5 == 0};
     stages.least = least.data();

@@ -62,6 +62,7 @@ struct IntegerFilters {
   const ConvKernels* kernels = nullptr;  // whose order it is
   CacheLines packed;                     // panels; depthwise: see conv_blocks.hpp, or empty
   std::vector<int32_t> wide;             // depthwise: [tap][channel], zero points folded in
+  std::vector<bool> one_addend;          // depthwise: blocks of `packed` whose weights fit one byte
   WinogradFilters winograd;              // instead of `packed`
   std::vector<int32_t> sum_factors;      // direct: what the window's sum counts, by channel; empty: not
   bool current() const;                  // packed, and for the loops in force

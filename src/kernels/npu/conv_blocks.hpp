@@ -87,6 +87,7 @@ struct DepthwiseRow {
   int64_t runs;             // 1; or 2 or 4 of `pixels` windows each, of at most 32 or 16 channels, that share vectors
   int64_t run_windows[4];   // windows from the first one of all to the first one of each run; runs may overlap
   int64_t run_elements[4];  // the same in elements
+  bool one_addend;          // the second addends of all weights are 0
   const RequantizeBlock* finish;  // results instead of sums; no residual. nullptr: sums
 };
 

@@ -193,6 +193,7 @@ bool shares_columns(const ConvShape& s) {
 bool interleave_depthwise(const ConvShape& s, IntegerFilters& filters) {
   const int64_t taps = taps_of(s), lines = depthwise_lines(s), blocks = ceil_div(s.in_channels, kBlockChannels);
   filters.packed.assign(static_cast<size_t>(blocks * lines), CacheLine{});
+  filters.one_addend.assign(static_cast<size_t>(blocks), true);
   for (int64_t i = 0; i < blocks * kBlockChannels; ++i) {
     const int64_t block_channel = i / kBlockChannels * kBlockChannels, lane = i % kBlockChannels;
     const int64_t period = pixels_share_block(s) ? s.in_channels : run_lanes(s.in_channels - block_channel);
@@ -212,6 +213,7 @@ bool interleave_depthwise(const ConvShape& s, IntegerFilters& filters) {
       const int32_t w = negate ? -weight(tap) : weight(tap);
       const int32_t first = std::clamp(w, -128, 127), second = w - first;
       if (second < -128 || second > 127) return false;
+      if (second != 0) filters.one_addend[static_cast<size_t>(block_channel / kBlockChannels)] = false;
       sum += w;
       const int64_t slot = shares_columns(s) ? tap % 3 * kTapGroup + tap / 3 : tap;
       CacheLine* group = block + 1 + (1 + slot / kTapGroup * 2) * kTapGroup + part;
@@ -387,6 +389,7 @@ void depthwise_s8(const ConvShape& s, const int8_t* input, const IntegerFilters&
         row.channels = std::min(kBlockChannels, s.in_channels - channel);
         row.pixels = pixels;
         row.runs = 1;
+        row.one_addend = bytes && filters.one_addend[static_cast<size_t>(b)];
         const int8_t* from = input + (y * s.stride_h * s.in_w + x * s.stride_w) * s.channels + channel;
         RequantizeCall call;
         const bool finishes = bytes && request && request(y * s.out_w + x, pixels, channel, row.channels, call) &&

@@ -190,7 +190,7 @@ inline void interleave_taps(const DepthwiseRow& row, __mmask64 valid, __m512i fl
   interleave_bytes(a, b, c, d, parts);
 }
 
-template <bool kFinish, int kRuns, int kWindows>
+template <bool kFinish, int kRuns, int kAddends, int kWindows>
 void depthwise_windows(const DepthwiseRow& row, DepthwiseOutput<kFinish, kRuns>& out, __mmask64 valid, const int8_t* x,
                        const uint8_t* weights, int64_t window) {
   __m512i sum[kWindows][kTapGroup], more[kWindows][kTapGroup];
@@ -215,7 +215,7 @@ void depthwise_windows(const DepthwiseRow& row, DepthwiseOutput<kFinish, kRuns>&
 #pragma GCC unroll 2
       for (int p = 0; p < kWindows; ++p) {
         sum[p][k] = _mm512_dpbusd_epi32(sum[p][k], parts[p][k], first);
-        more[p][k] = _mm512_dpbusd_epi32(more[p][k], parts[p][k], second);
+        if constexpr (kAddends == 2) more[p][k] = _mm512_dpbusd_epi32(more[p][k], parts[p][k], second);
       }
     }
   }
@@ -226,7 +226,7 @@ void depthwise_windows(const DepthwiseRow& row, DepthwiseOutput<kFinish, kRuns>&
   }
 }
 
-template <bool kFinish, int kRuns>
+template <bool kFinish, int kRuns, int kAddends>
 void depthwise_bytes_of(const DepthwiseRow& row, const int8_t* x, const uint8_t* w, int32_t* y) {
   using Output = DepthwiseOutput<kFinish, kRuns>;
   const __mmask64 valid = valid_channels(row);
@@ -234,8 +234,9 @@ void depthwise_bytes_of(const DepthwiseRow& row, const int8_t* x, const uint8_t*
   for (int64_t first = 0; first < row.pixels; first += Output::kWindows) {
     const int64_t end = first + Output::kWindows < row.pixels ? first + Output::kWindows : row.pixels;
     int64_t p = first;
-    for (; p + 2 <= end; p += 2) depthwise_windows<kFinish, kRuns, 2>(row, out, valid, x + p * row.pixel_step, w, p);
-    if (p < end) depthwise_windows<kFinish, kRuns, 1>(row, out, valid, x + p * row.pixel_step, w, p);
+    for (; p + 2 <= end; p += 2)
+      depthwise_windows<kFinish, kRuns, kAddends, 2>(row, out, valid, x + p * row.pixel_step, w, p);
+    if (p < end) depthwise_windows<kFinish, kRuns, kAddends, 1>(row, out, valid, x + p * row.pixel_step, w, p);
     out.flush(first, end);
   }
 }
@@ -251,14 +252,14 @@ inline void interleave_column(const DepthwiseRow& row, __mmask64 valid, __m512i 
 
 // One part of kWindows windows, kStride columns apart: the part of each column that they meet lies 64 bytes behind that
 // of the one before it.
-template <int kStride, int kWindows>
+template <int kStride, int kAddends, int kWindows>
 inline void depthwise_part(const uint8_t* columns, const __m512i (*weights)[2], __m512i start, __m512i* sum) {
 #pragma GCC unroll 4
   for (int p = 0; p < kWindows; ++p) sum[p] = start;
 #pragma GCC unroll 3
   for (int column = 0; column < 3; ++column) {
 #pragma GCC unroll 2
-    for (int addend = 0; addend < 2; ++addend) {
+    for (int addend = 0; addend < kAddends; ++addend) {
 #pragma GCC unroll 4
       for (int p = 0; p < kWindows; ++p) {
         const __m512i x = _mm512_load_si512(columns + (p * kStride + column) * 64);
@@ -270,7 +271,7 @@ inline void depthwise_part(const uint8_t* columns, const __m512i (*weights)[2], 
 
 // First the columns of some windows are interleaved; then come all windows part by part, with the part's weights in
 // registers.
-template <bool kFinish, int kRuns, int kStride>
+template <bool kFinish, int kRuns, int kStride, int kAddends>
 void depthwise_columns_of(const DepthwiseRow& row, const int8_t* x, const uint8_t* w, int32_t* y) {
   using Output = DepthwiseOutput<kFinish, kRuns>;
   constexpr int64_t kColumns = (Output::kWindows - 1) * kStride + 3;
@@ -295,13 +296,13 @@ void depthwise_columns_of(const DepthwiseRow& row, const int8_t* x, const uint8_
       int64_t p = 0;
       for (; p + 4 <= n; p += 4) {
         __m512i sum[4];
-        depthwise_part<kStride, 4>(columns[k][p * kStride], weights, out.start(k), sum);
+        depthwise_part<kStride, kAddends, 4>(columns[k][p * kStride], weights, out.start(k), sum);
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) out.put(p + i, k, sum[i]);
       }
       for (; p < n; ++p) {
         __m512i sum[1];
-        depthwise_part<kStride, 1>(columns[k][p * kStride], weights, out.start(k), sum);
+        depthwise_part<kStride, kAddends, 1>(columns[k][p * kStride], weights, out.start(k), sum);
         out.put(p, k, sum[0]);
       }
     }
@@ -309,11 +310,16 @@ void depthwise_columns_of(const DepthwiseRow& row, const int8_t* x, const uint8_
   }
 }
 
+template <bool kFinish, int kRuns, int kAddends>
+void depthwise_with(const DepthwiseRow& row, const int8_t* x, const uint8_t* w, int32_t* y) {
+  if (row.shared_columns == 0) return depthwise_bytes_of<kFinish, kRuns, kAddends>(row, x, w, y);
+  if (row.shared_columns == 1) return depthwise_columns_of<kFinish, kRuns, 1, kAddends>(row, x, w, y);
+  depthwise_columns_of<kFinish, kRuns, 2, kAddends>(row, x, w, y);
+}
+
 template <bool kFinish, int kRuns>
 void depthwise_of(const DepthwiseRow& row, const int8_t* x, const uint8_t* w, int32_t* y) {
-  if (row.shared_columns == 0) return depthwise_bytes_of<kFinish, kRuns>(row, x, w, y);
-  if (row.shared_columns == 1) return depthwise_columns_of<kFinish, kRuns, 1>(row, x, w, y);
-  depthwise_columns_of<kFinish, kRuns, 2>(row, x, w, y);
+  row.one_addend ? depthwise_with<kFinish, kRuns, 1>(row, x, w, y) : depthwise_with<kFinish, kRuns, 2>(row, x, w, y);
 }
 
 template <bool kFinish>
