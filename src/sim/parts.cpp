@@ -24,7 +24,8 @@ void join_pixels(std::span<View> views, bool by_value) {
   constexpr int64_t kMostWork = 4;  // lanes a channel that cost less than pixels apart
   const bool lanes = by_value && y.direct() && y.lanes <= kMostWork * y.cube.c &&
                      std::all_of(views.begin(), views.end(), [&](const View& v) {
-                       return full(v) ? v.single() && v.lanes == y.lanes && v.pixel == v.lanes * v.size : v.cube.c == 1;
+                       const bool same = v.cube.c == y.cube.c && v.lanes == y.lanes;  // not one channel for all
+                       return full(v) ? same && v.single() && v.pixel == v.lanes * v.size : v.cube.c == 1;
                      });
   if (!joins) return;
   for (View& v : views) {

@@ -79,6 +79,9 @@ TEST(SimElementwise, Int8OperatorsAndBroadcasts) {
       check_int8(op, Shape{2, 20, 5, 6}, Shape{1, 1, 1, 1}, Shape{2, 20, 5, 6}, constant, ++seed);
       check_int8(op, Shape{1, 20, 5, 1}, Shape{2, 1, 5, 6}, Shape{2, 20, 5, 6}, constant, ++seed);
       check_int8(op, Shape{3, 33}, Shape{1, 33}, Shape{3, 33}, constant, ++seed);
+      // One channel for all, of pixels that are all there.
+      check_int8(op, Shape{2, 20, 5, 6}, Shape{2, 1, 5, 6}, Shape{2, 20, 5, 6}, constant, ++seed);
+      check_int8(op, Shape{1, 9}, Shape{1, 1}, Shape{1, 9}, constant, ++seed);
     }
   }
 }
@@ -109,6 +112,8 @@ TEST(SimElementwise, HalfOperators) {
   for (const std::string op : {"Add", "Sub", "Mul", "Div", "Max", "Min"}) {
     check_half(op, Shape{2, 11, 4, 5}, ++seed);
     check_half(op, Shape{1, 11, 1, 1}, ++seed);
+    check_half(op, Shape{2, 1, 4, 5}, ++seed);
+    check_half(op, Shape{1, 1, 1, 1}, ++seed);
   }
 }
 
