@@ -41,7 +41,7 @@ class Fuser {
     const Value& value = graph_.value(pad.outputs[0]);
     if (value.users.size() != 1 || graph_.is_output(pad.outputs[0]) || value.users[0].slot != 0) return false;
     const Node& conv = graph_.node(value.users[0].node);
-    return conv.op == "Conv" && padded(conv, pad).has_value();
+    return conv.op == "Conv" && takes_in(conv) && padded(conv, pad).has_value();
   }
 
   // The node of a step with what can be taken in; no stages and the node itself: nothing.
@@ -73,7 +73,7 @@ class Fuser {
 
   Unit behind_convolution(size_t step, const Node& conv) {
     Unit unit = plain(conv);
-    if (conv.inputs.size() > kFirstOfStages || conv.outputs.size() != 1 || !is_float32(conv.outputs[0])) return unit;
+    if (!takes_in(conv)) return unit;
     auto made = std::make_shared<Node>(conv);
     std::vector<std::string> names;
     const size_t operand_made = made_at_[conv.inputs[0].index];
@@ -107,6 +107,12 @@ class Fuser {
     made->attributes.set("stages", Attribute(std::move(names)));
     unit.node = std::move(made);
     return unit;
+  }
+
+  // Whether a convolution can do more than its own work: its result's shape is known before the run.
+  bool takes_in(const Node& conv) const {
+    return conv.inputs.size() <= kFirstOfStages && conv.outputs.size() == 1 && conv.outputs[0].valid() &&
+           is_float32(conv.outputs[0]);
   }
 
   // An elementwise node and those behind it.

@@ -162,6 +162,22 @@ TEST(Fusion, PadsInFrontOfConvolutions) {
   expect_equal_runs(graph);
 }
 
+// A convolution whose shape is not known before the run does nothing but its own work.
+TEST(Fusion, PadsStayInFrontOfConvolutionsWithoutShapes) {
+  const Graph graph = graph_of(R"(
+  input %x: float32[1,2,5,5]
+  input %end: int64[1]
+  const %w: float32[4,2,3,3] = seeded(1, -1, 1)
+  const %zero: int64[1] = {0}
+  const %pads: int64[8] = {0, 0, 1, 1, 0, 0, 1, 1}
+  %u = Slice(%w, %zero, %end, %zero)
+  %p = Pad(%x, %pads)
+  %y = Conv(%p, %u)
+  output %y
+)");
+  EXPECT_EQ(operators(graph), (std::vector<std::string>{"Slice", "Pad", "Conv"}));
+}
+
 TEST(Fusion, TakesElementwiseNodesTogether) {
   const Graph graph = graph_of(R"(
   input %x: float32[2,3,50,8]
