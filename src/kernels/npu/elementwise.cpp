@@ -288,7 +288,7 @@ Requantizer::Requantizer(const Stages& s) : has_residual_(s.residual != nullptr)
     // Where an index is next to a tie between two, and these have other results, the stages decide.
     if (s.table->factor() <= 0 || !set_factors(s, s.table->factor(), kIndexUnit)) return;
     if (!set_margin(s.table->factor(), kTableLimit, kLastIndex, kIndexUnit)) return;
-    constant_ = static_cast<float>(kTableLimit * kIndexUnit + kIndexUnit / 2 + margin_);
+    constant_ = static_cast<float>(kTableLimit * kIndexUnit + kIndexHalf + margin_);
     usable_ = true;
     share_pixels();
     return;
@@ -333,10 +333,10 @@ void Requantizer::set_output(const Stages& s, double out_factor) {
   };
   low_ = bound(s.clamps ? s.low : INT32_MIN);
   high_ = bound(s.clamps ? s.high : INT32_MAX);
-  constexpr int32_t kUnit = 1 << kRequantizeBits;
+  constexpr int32_t kUnit = 1 << kRequantizeBits, kHalf = kUnit / 2;
   constexpr double kResult = 130;  // that is not clamped
   if (!set_margin(out_factor, kResult + std::abs(static_cast<double>(out.zero_point)), kResult, kUnit)) return;
-  constant_ = static_cast<float>(out.zero_point * kUnit + kUnit / 2 + margin_);
+  constant_ = static_cast<float>(out.zero_point * kUnit + kHalf + margin_);
   usable_ = true;
   share_pixels();
 }

@@ -29,7 +29,7 @@ inline void gather_results(const RequantizeVectors& vectors, const RequantizeBlo
                            int64_t c) {
   const __m512i fraction = _mm512_set1_epi32(kIndexUnit - 1);
   const __mmask16 valid = lanes_of(b.channels, c);
-  const auto farthest = static_cast<float>(table.last * kIndexUnit + kIndexUnit / 2);
+  const auto farthest = static_cast<float>(table.last * kIndexUnit + kIndexHalf);
   const __m512i u = index_vector<kResidual, false>(vectors, b, _mm512_set1_ps(farthest), p, c);
   const __m512i found = _mm512_i32gather_epi32(_mm512_srli_epi32(u, kIndexBits), table.results, 2);
   const __mmask16 close = _mm512_cmple_epi32_mask(_mm512_and_si512(u, fraction), vectors.doubt);
@@ -135,7 +135,7 @@ void look_up_rows(const RequantizeBlock& b, const LookUp& table) {
 #else
 template <bool kResidual>
 void look_up_rows(const RequantizeBlock& b, const LookUp& table) {
-  const auto farthest = static_cast<float>(table.last * kIndexUnit + kIndexUnit / 2);
+  const auto farthest = static_cast<float>(table.last * kIndexUnit + kIndexHalf);
   int32_t index[64];
   for (int64_t p = 0; p < b.pixels; ++p) {
     const int32_t* acc = b.acc + p * b.channels;

@@ -44,7 +44,7 @@ struct LookUp {
   const uint8_t* steps;
 };
 constexpr int kIndexBits = 9;
-constexpr int kIndexUnit = 1 << kIndexBits;
+constexpr int kIndexUnit = 1 << kIndexBits, kIndexHalf = kIndexUnit / 2;
 constexpr int kStepBins = 256, kStepIndices = 128, kMostSteps = 3;
 constexpr uint8_t kNoStep = 255;
 
