@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/npu/conv.hpp"
-#include "kernels/npu/elementwise.hpp"
+#include "kernels/npu/requantizer.hpp"
 
 namespace openrknn::bench {
 

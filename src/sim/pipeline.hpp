@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/activation.hpp"
-#include "kernels/npu/elementwise.hpp"
+#include "kernels/npu/requantizer.hpp"
 #include "model/program.hpp"
 
 namespace openrknn::sim {

@@ -1,8 +1,9 @@
 // Max and average pooling: whole images in fast mode, the Program's tiles in strict mode.
+#include "kernels/npu/pool.hpp"
+
 #include <algorithm>
 
 #include "base/parallel.hpp"
-#include "kernels/npu/elementwise.hpp"
 #include "sim/parts.hpp"
 #include "sim/runner.hpp"
 #include "sim/slab.hpp"

@@ -8,6 +8,8 @@
 #include "base/half.hpp"
 #include "kernels/isa.hpp"
 #include "kernels/npu/elementwise.hpp"
+#include "kernels/npu/pool.hpp"
+#include "kernels/npu/requantizer.hpp"
 #include "kernels/npu_exact.hpp"
 #include "kernels/property.hpp"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/npu/conv.hpp"
-#include "kernels/npu/elementwise.hpp"
+#include "kernels/npu/requantizer.hpp"
 #include "kernels/npu_loops.hpp"
 #include "kernels/property.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/npu/arithmetic.hpp"
-#include "kernels/npu/elementwise.hpp"
+#include "kernels/npu/requantizer.hpp"
 #include "kernels/npu_loops.hpp"
 #include "kernels/property.hpp"
 

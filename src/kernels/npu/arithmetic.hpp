@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 #include "core/numerics.hpp"
@@ -13,6 +14,10 @@ constexpr int32_t sat32(int64_t x) {
   return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : static_cast<int32_t>(x);
 }
 constexpr int8_t sat8(int64_t x) { return x > 127 ? int8_t{127} : x < -128 ? int8_t{-128} : static_cast<int8_t>(x); }
+
+constexpr bool within(int64_t x, int64_t limit) { return x >= -limit && x <= limit; }
+
+inline double power_of_two(int exponent) { return std::ldexp(1.0, exponent); }
 
 // p / 2^s rounded to nearest, ties to even; any p, 0 <= s <= 63.
 constexpr int64_t rne(int64_t p, int s) {

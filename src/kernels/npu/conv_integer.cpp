@@ -6,7 +6,7 @@
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
 #include "kernels/npu/conv_dispatch.hpp"
-#include "kernels/npu/elementwise.hpp"
+#include "kernels/npu/requantizer.hpp"
 #include "kernels/npu/winograd.hpp"
 
 namespace openrknn::npu {
