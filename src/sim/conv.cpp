@@ -24,8 +24,8 @@ namespace {
 using model::Convolution;
 
 constexpr int64_t kBlockBytes = 1 << 20;  // input of a block of rows
-// Halves become doubles, which are to stay in the second cache; filters are brought to floats once a block, which wants
-// some results.
+// Halves become doubles, which are to stay in the second cache; filters are brought to doubles once a block, which
+// wants some results.
 constexpr int64_t kHalfBlockBytes = 1 << 17, kHalfBlockPixels = 1024;
 constexpr size_t kMostKeptWeights = size_t{4} << 20;  // bytes of unpacked weights that wait for the next task's
 

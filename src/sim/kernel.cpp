@@ -5,11 +5,9 @@
 #include <array>
 #include <map>
 
-#include "base/checked.hpp"
 #include "core/tensor.hpp"
 #include "kernels/cpu/registry.hpp"
 #include "sim/convert.hpp"
-#include "sim/parts.hpp"
 #include "sim/runner.hpp"
 
 namespace openrknn::sim {
@@ -17,38 +15,13 @@ namespace {
 
 using model::TensorDesc;
 
-// Pieces of one allocation, which is known to be large enough when the second round hands them out.
-class Pieces {
- public:
-  explicit Pieces(std::byte* base) : base_(base) {}
-
-  std::byte* take(int64_t bytes) {
-    constexpr int64_t kAlignment = 64;
-    const int64_t at = used_;
-    used_ += align_up(bytes, kAlignment);
-    return base_ == nullptr ? nullptr : base_ + at;
-  }
-  int64_t used() const { return used_; }
-
- private:
-  std::byte* base_;
-  int64_t used_ = 0;
-};
-
 class KernelRunner final : public Runner {
  public:
   // `widen`: fp16 operands are given as fp32 and fp32 results are rounded once to fp16.
   KernelRunner(const model::Task& task, cpu::Kernel kernel, bool widen) : task_(task), kernel_(kernel), widen_(widen) {}
 
   Status run(const Context& context) override {
-    if (memory_ != &context.memory || base_ != context.scratch.tensors.data()) {
-      Pieces counted(nullptr);
-      lay_out(context, counted);
-      base_ = reserve(context.scratch.tensors, counted.used());
-      Pieces pieces(context.scratch.tensors.data());
-      lay_out(context, pieces);
-      memory_ = &context.memory;
-    }
+    OPENRKNN_CHECK_OK(lay_out(context));
     for (const Operand& operand : operands_) fill(context, operand);
     if (auto status = kernel_({inputs_, outputs_, task_.attributes}); !status.ok())
       return status.error().within(task_.name);
@@ -66,8 +39,21 @@ class KernelRunner final : public Runner {
 
   bool widened(const TensorDesc& t) const { return widen_ && t.dtype == DType::kFloat16; }
 
-  // Where operands and results of the kernel lie. The same in every run, until the scratch memory grows.
-  void lay_out(const Context& context, Pieces& pieces) {
+  // The same in every run, until the scratch memory grows.
+  Status lay_out(const Context& context) {
+    if (memory_ == &context.memory && base_ == context.scratch.tensors.data()) return {};
+    Pieces counted;
+    place_all(context, counted);
+    OPENRKNN_TRY(std::byte * base, context.scratch.reserve_tensors(counted.used()));
+    Pieces pieces(base);
+    place_all(context, pieces);
+    memory_ = &context.memory;
+    base_ = base;
+    return {};
+  }
+
+  // Where operands and results of the kernel lie.
+  void place_all(const Context& context, Pieces& pieces) {
     inputs_.clear();
     outputs_.clear();
     operands_.clear();
@@ -120,7 +106,7 @@ class KernelRunner final : public Runner {
   bool widen_;
   std::map<int, Tensor> constants_;  // converted once
   const Memory* memory_ = nullptr;   // that this is laid out for, with the scratch memory at base_
-  const std::byte* base_ = nullptr;
+  const void* base_ = nullptr;
   std::vector<TensorView> inputs_;
   std::vector<MutableTensorView> outputs_;
   std::vector<Operand> operands_;

@@ -94,7 +94,7 @@ Status Machine::State::observe(int tensor, const Memory& m, const RunOptions& op
   return {};
 }
 
-// `start`: when the task before it ended. Short tasks are no longer than it takes to read the clock twice.
+// `start`: when the task before it ended, one reading of the clock for both: it takes part of short tasks' time.
 Status Machine::State::run_task(size_t i, Memory& m, const RunOptions& options, Clock::time_point& start) {
   const auto time = static_cast<int>(i);
   if (options.on_task) {

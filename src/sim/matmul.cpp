@@ -7,7 +7,6 @@
 #include "kernels/matmul_plan.hpp"
 #include "kernels/npu/conv.hpp"
 #include "kernels/transpose.hpp"
-#include "sim/parts.hpp"
 #include "sim/pipeline.hpp"
 #include "sim/runner.hpp"
 
@@ -28,38 +27,54 @@ class MatMulRunner final : public Runner {
   }
 
   Status run(const Context& context) override {
-    const uint16_t* a = plain(context, task_.inputs[0], a_);
-    const uint16_t* b = plain(context, task_.inputs[1], b_);
-    uint16_t* c = reserve(c_, plan_.output.elements());
+    Pieces counted;
+    place(context, counted);
+    OPENRKNN_TRY(std::byte * base, context.scratch.reserve_tensors(counted.used()));
+    Pieces pieces(base);
+    const auto [a, b, c, turned] = place(context, pieces);
+    read(context, task_.inputs[0], a);
+    read(context, task_.inputs[1], b);
     int64_t packed = -1;
     npu::HalfFilters filters;
     for (size_t p = 0; p < plan_.a_batch.size(); ++p) {
       if (plan_.b_batch[p] != packed) {
         packed = plan_.b_batch[p];
-        filters = pack(b + packed * plan_.k * plan_.n);
+        filters = pack(b + packed * plan_.k * plan_.n, turned);
       }
       uint16_t* to = c + static_cast<int64_t>(p) * plan_.m * plan_.n;
-      const auto take = [&](const npu::AccumulatorBlock<float>& block) {
+      const auto take = [this, to](const npu::AccumulatorBlock<float>& block) {
         HalfPipeline::output(block.pixels, block.channels, block.values, to + block.pixel * plan_.n + block.channel,
                              plan_.n);
       };
       npu::conv_f16(shape_, a + plan_.a_batch[p] * plan_.m * plan_.k, filters, std::ref(take));
     }
-    from_plain(context.view(task_.outputs[0]), c);
+    const View& y = context.view(task_.outputs[0]);
+    if (!is_plain(y)) from_plain(y, c);
     return {};
   }
 
  private:
-  static const uint16_t* plain(const Context& context, int id, std::vector<uint16_t>& storage) {
-    const View& v = context.view(id);
-    if (is_plain(v)) return reinterpret_cast<const uint16_t*>(v.base);
-    uint16_t* values = reserve(storage, context.program.tensor(id).shape.elements());
-    to_plain(v, values);
-    return values;
+  // Row-major elements, the tensors' own where they lie so, and one matrix of the second operand turned.
+  struct Buffers {
+    uint16_t *a, *b, *c, *turned;
+  };
+  Buffers place(const Context& context, Pieces& pieces) const {
+    const auto halves = [&](int64_t n) {
+      return reinterpret_cast<uint16_t*>(pieces.take(n * int64_t{sizeof(uint16_t)}));
+    };
+    const auto tensor = [&](int id) {
+      const View& v = context.view(id);
+      return is_plain(v) ? reinterpret_cast<uint16_t*>(v.base) : halves(context.program.tensor(id).shape.elements());
+    };
+    return {tensor(task_.inputs[0]), tensor(task_.inputs[1]), tensor(task_.outputs[0]), halves(plan_.k * plan_.n)};
   }
 
-  npu::HalfFilters pack(const uint16_t* b) {
-    uint16_t* turned = reserve(turned_, plan_.k * plan_.n);
+  static void read(const Context& context, int id, uint16_t* values) {
+    const View& v = context.view(id);
+    if (!is_plain(v)) to_plain(v, values);
+  }
+
+  npu::HalfFilters pack(const uint16_t* b, uint16_t* turned) const {
     constexpr int64_t kHalf = sizeof(uint16_t);
     transpose_matrix(b, plan_.n * kHalf, plan_.k, plan_.n, turned, plan_.k * kHalf, kHalf);
     return npu::pack_conv_f16(shape_, profile_.fp16_slice, profile_.fp16_group, turned);
@@ -69,7 +84,6 @@ class MatMulRunner final : public Runner {
   const model::Task& task_;
   MatMulPlan plan_;
   npu::ConvShape shape_{};
-  std::vector<uint16_t> a_, b_, c_, turned_;  // working memory
 };
 
 }  // namespace

@@ -51,6 +51,14 @@ std::vector<bool> Memory::row_major_tensors(const model::Program& program) {
   return row_major;
 }
 
+Result<std::byte*> Scratch::reserve_tensors(int64_t bytes) {
+  if (!tensors.defined() || tensors.shape()[0] < bytes) {
+    tensors = Tensor();
+    OPENRKNN_TRY(tensors, Tensor::uninitialized(DType::kUInt8, Shape{bytes}));
+  }
+  return static_cast<std::byte*>(tensors.mutable_data());
+}
+
 void Memory::Release::operator()(std::byte* p) const { ::operator delete[](p, kAlignment); }
 
 Result<Memory::Bytes> Memory::allocate(int64_t size) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/tensor.hpp"
 #include "model/program.hpp"
 #include "sim/view.hpp"
 
@@ -39,7 +40,30 @@ class Memory {
 
 // Working memory that tasks share one after the other.
 struct Scratch {
-  std::vector<std::byte> slab, window, weights, tensors;
+  std::vector<std::byte> slab, window, weights;
+  Tensor tensors;
+
+  // At least so many bytes for copies of tensors, with any values; refused when the memory budget does not hold them.
+  Result<std::byte*> reserve_tensors(int64_t bytes);
+};
+
+// Pieces of such memory. Without a base they are only counted: the first of two rounds, the second of which hands them
+// out.
+class Pieces {
+ public:
+  explicit Pieces(std::byte* base = nullptr) : base_(base) {}
+
+  std::byte* take(int64_t bytes) {
+    constexpr int64_t kAlignment = 64;
+    std::byte* piece = base_ == nullptr ? nullptr : base_ + used_;
+    used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return piece;
+  }
+  int64_t used() const { return used_; }
+
+ private:
+  std::byte* base_;
+  int64_t used_ = 0;
 };
 
 struct Context {
