@@ -58,7 +58,6 @@ class Blocks {
     if (current_ == nullptr || current_->size - current_->used < bytes) {
       Block* fresh = map_block(bytes > kBlock ? bytes : kBlock);
       if (fresh == nullptr) throw std::bad_alloc();
-      if (current_ != nullptr && current_->pieces == 0) unmap_block(current_);
       current_ = fresh;
     }
     std::byte* piece = current_->begin + current_->used;

@@ -182,6 +182,13 @@ class HalfRun {
   int64_t filter_;
 };
 
+// Whether the loops take the slab as it is: windows share columns, and whole vectors of channels may be read.
+bool takes_halves(const ConvShape& s, const ConvKernels& kernels) {
+  if (kernels.depthwise_halves == nullptr || s.dilation_w != 1 || s.stride_w > 2) return false;
+  const int64_t read = ceil_div(s.in_channels, kernels.row_lanes) * kernels.row_lanes;
+  return (s.kernel_w == 3 || s.kernel_w == 5) && (read - s.channels) * int64_t{sizeof(uint16_t)} <= s.slack;
+}
+
 }  // namespace
 
 bool HalfFilters::current() const { return kernels == &conv_kernels(); }
@@ -236,13 +243,6 @@ void conv_f16(const ConvShape& s, const uint16_t* input, const HalfFilters& filt
     run.widen_filters(i, wide);
     parallel_for(run.pixel_chunks(), 1, [&](int64_t first, int64_t last) { run.run(i, wide, first, last); });
   }
-}
-
-// Whether the loops take the slab as it is: windows share columns, and whole vectors of channels may be read.
-static bool takes_halves(const ConvShape& s, const ConvKernels& kernels) {
-  if (kernels.depthwise_halves == nullptr || s.dilation_w != 1 || s.stride_w > 2) return false;
-  const int64_t read = ceil_div(s.in_channels, kernels.row_lanes) * kernels.row_lanes;
-  return (s.kernel_w == 3 || s.kernel_w == 5) && (read - s.channels) * int64_t{sizeof(uint16_t)} <= s.slack;
 }
 
 void depthwise_f16(const ConvShape& s, const uint16_t* input, const HalfFilters& filters,
