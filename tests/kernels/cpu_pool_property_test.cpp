@@ -55,6 +55,32 @@ struct Side {
   }
 };
 
+struct Window {
+  const Side &h, &w;
+  int64_t planes;
+};
+
+// The kernel's results on every instruction set.
+void check_pool(Rng& rng, Kernel kernel, const Window& window, const std::vector<float>& x,
+                const std::vector<float>& want) {
+  const Side &h = window.h, &w = window.w;
+  const int64_t planes = window.planes;
+  Attributes attributes;
+  attributes.set("kernel_shape", std::vector<int64_t>{h.kernel, w.kernel});
+  attributes.set("strides", std::vector<int64_t>{h.stride, w.stride});
+  attributes.set("dilations", std::vector<int64_t>{h.dilation, w.dilation});
+  attributes.set("pads", std::vector<int64_t>{h.pad_begin, w.pad_begin, h.pad_end, w.pad_end});
+  const std::vector<TensorView> inputs{{DType::kFloat32, Shape{1, planes, h.in, w.in}, x.data()}};
+  for_machines(rng, [&](Isa set) {
+    std::vector<float> y(want.size(), 77.0F);
+    const std::vector<MutableTensorView> outputs{{DType::kFloat32, Shape{1, planes, h.out, w.out}, y.data()}};
+    const Status status = kernel({inputs, outputs, attributes});
+    ASSERT_TRUE(status.ok()) << status.error().message();
+    ASSERT_TRUE(same_values(y, want)) << isa_name(set) << ": " << h.in << "x" << w.in << ", kernel " << h.kernel << "x"
+                                      << w.kernel << ", stride " << h.stride << "x" << w.stride;
+  });
+}
+
 const Property kMaxPool({"golden MaxPool"}, 60);
 TEST(GoldenPool, TheLargestOfEveryWindow) {
   const Kernel kernel = kernels().find("MaxPool");
@@ -78,20 +104,7 @@ TEST(GoldenPool, TheLargestOfEveryWindow) {
         want.push_back(most);
       }
     }
-    Attributes attributes;
-    attributes.set("kernel_shape", std::vector<int64_t>{h.kernel, w.kernel});
-    attributes.set("strides", std::vector<int64_t>{h.stride, w.stride});
-    attributes.set("dilations", std::vector<int64_t>{h.dilation, w.dilation});
-    attributes.set("pads", std::vector<int64_t>{h.pad_begin, w.pad_begin, h.pad_end, w.pad_end});
-    const std::vector<TensorView> inputs{{DType::kFloat32, Shape{1, planes, h.in, w.in}, x.data()}};
-    for_machines(rng, [&](Isa set) {
-      std::vector<float> y(want.size(), 77.0F);
-      const std::vector<MutableTensorView> outputs{{DType::kFloat32, Shape{1, planes, h.out, w.out}, y.data()}};
-      const Status status = kernel({inputs, outputs, attributes});
-      ASSERT_TRUE(status.ok()) << status.error().message();
-      ASSERT_TRUE(same_values(y, want)) << isa_name(set) << ": " << h.in << "x" << w.in << ", kernel " << h.kernel
-                                        << "x" << w.kernel << ", stride " << h.stride << "x" << w.stride;
-    });
+    check_pool(rng, kernel, {h, w, planes}, x, want);
   }
 }
 
@@ -116,20 +129,7 @@ TEST(GoldenPool, TheMeanOfEveryWindow) {
       }
       want.push_back(count > 0.0 ? static_cast<float>(sum / count) : 0.0F);
     }
-    Attributes attributes;
-    attributes.set("kernel_shape", std::vector<int64_t>{h.kernel, w.kernel});
-    attributes.set("strides", std::vector<int64_t>{h.stride, w.stride});
-    attributes.set("dilations", std::vector<int64_t>{h.dilation, w.dilation});
-    attributes.set("pads", std::vector<int64_t>{h.pad_begin, w.pad_begin, h.pad_end, w.pad_end});
-    const std::vector<TensorView> inputs{{DType::kFloat32, Shape{1, planes, h.in, w.in}, x.data()}};
-    for_machines(rng, [&](Isa set) {
-      std::vector<float> y(want.size(), 77.0F);
-      const std::vector<MutableTensorView> outputs{{DType::kFloat32, Shape{1, planes, h.out, w.out}, y.data()}};
-      const Status status = kernel({inputs, outputs, attributes});
-      ASSERT_TRUE(status.ok()) << status.error().message();
-      ASSERT_TRUE(same_values(y, want)) << isa_name(set) << ": " << h.in << "x" << w.in << ", kernel " << h.kernel
-                                        << "x" << w.kernel << ", stride " << h.stride << "x" << w.stride;
-    });
+    check_pool(rng, kernel, {h, w, planes}, x, want);
   }
 }
 
